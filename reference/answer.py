@@ -48,7 +48,7 @@ class Answer:
     result: Array | None = None
 
     @property
-    def stored(self) -> Array:
+    def stored_value(self) -> Array:
         """What an exact implementation stores, before rounding to the output's type."""
         return self.value if self.result is None else self.result
 

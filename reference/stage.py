@@ -1,6 +1,6 @@
 """Named steps of the references, so that one of them can be computed otherwise.
 
-``@stage("attention.scores")`` names a function of a reference. Within ``with replaced({"attention.scores": instead}):`` every call of it
+``@stage("attention.scores")`` names a function of a reference. Within ``with replace_stages({"attention.scores": instead}):`` every call of it
 is ``instead(right, *arguments)``, where ``right`` is the function itself; nothing else of the reference changes. That is how an
 implementation that gets one step wrong is imitated. The reference knows nothing of what is put in a stage's place.
 """
@@ -27,7 +27,7 @@ _INSTEAD: ContextVar[Mapping[str, Instead] | None] = ContextVar("instead", defau
 def stage(name: str) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
     """Names the decorated function. Raises ValueError where two have one name."""
 
-    def named(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    def register(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @wraps(function)
         def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             replacements = _INSTEAD.get()
@@ -41,7 +41,7 @@ def stage(name: str) -> Callable[[Callable[Arguments, Result]], Callable[Argumen
         _STAGES[name] = run
         return run
 
-    return named
+    return register
 
 
 def stages() -> Mapping[str, Callable[..., Any]]:
@@ -55,7 +55,7 @@ def is_replaced() -> bool:
 
 
 @contextmanager
-def replaced(instead: Mapping[str, Instead]) -> Iterator[None]:
+def replace_stages(instead: Mapping[str, Instead]) -> Iterator[None]:
     """Computes other things in these stages' places, in this thread, until the block ends. An inner block's take an outer's place.
 
     Raises:

@@ -25,10 +25,10 @@ def write_all(record: Record, folder: Path, supplement: Supplement | None = None
     from dmlcts.reports.formats.html import write_html
     from dmlcts.reports.formats.junit import write_junit
     from dmlcts.reports.formats.markdown import write_markdown
-    from dmlcts.reports.record.files import writing
+    from dmlcts.reports.record.files import write_folder
     from dmlcts.reports.record.record import write_record
 
-    with writing(folder):
+    with write_folder(folder):
         write_record(record, folder / "results.jsonl")
     write_claim(record, folder / "claim.json", folder / "results.jsonl")
     write_junit(record, folder / "junit")

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from dmlcts.reports.record.policies import POLICIES
 from dmlcts.reports.record.record import SEARCH, Manifest, Record
-from dmlcts.reports.record.verdict import numbered
+from dmlcts.reports.record.verdict import count_of
 
 
 class MergeError(ValueError):
@@ -80,7 +80,7 @@ def merge(records: Sequence[Record]) -> Record:
         selected=sum(m.selected for m in manifests),
         interrupted=any(m.interrupted for m in manifests),
         unused_waivers=_unused_in_all(manifests),
-        unlisted=_unlisted(manifests),
+        unlisted=_unlisted_operators(manifests),
         stopped="; ".join(dict.fromkeys(m.stopped for m in manifests if m.stopped)),
         stopped_operators={name: why for m in manifests for name, why in m.stopped_operators.items()},
         resumed=sorted({time for m in manifests for time in m.resumed}),
@@ -94,21 +94,21 @@ LONGEST_APART = timedelta(days=1)
 """Shards of one run start together, or wait hours for a machine. Whose starts are further apart may be of several runs."""
 
 
-def apart(records: Sequence[Record]) -> str:
+def far_starts(records: Sequence[Record]) -> str:
     """A sentence about shards whose starts are far apart, empty if they are not: one may be left from an older run. Searches may be of any time."""
     manifests = [record.manifest for record in records if record.manifest.level != SEARCH]
     if len(manifests) < 2:
         return ""
-    first, last = (choose(manifests, key=_started) for choose in (min, max))
-    if (distance := _started(last) - _started(first)) <= LONGEST_APART:
+    first, last = (choose(manifests, key=_start_time) for choose in (min, max))
+    if (distance := _start_time(last) - _start_time(first)) <= LONGEST_APART:
         return ""
     return (
-        f"shard {first.shard} began at {first.started} and shard {last.shard} at {last.started}, {numbered(distance.days, 'day')} apart: "
+        f"shard {first.shard} began at {first.started} and shard {last.shard} at {last.started}, {count_of(distance.days, 'day')} apart: "
         "is one left from an older run?"
     )
 
 
-def _started(manifest: Manifest) -> datetime:
+def _start_time(manifest: Manifest) -> datetime:
     return datetime.fromisoformat(manifest.started)
 
 
@@ -144,7 +144,7 @@ def _check_seeds(seeds: Sequence[str]) -> None:
         raise MergeError(f"a search is given twice: seed {', '.join(twice)}; give each machine a seed of its own")
 
 
-def _unlisted(manifests: Sequence[Manifest]) -> list[str]:
+def _unlisted_operators(manifests: Sequence[Manifest]) -> list[str]:
     """The operators that a shard lacks; of searches, those that none came to."""
     found = dict.fromkeys(name for manifest in manifests for name in manifest.unlisted)
     return [name for name in found if manifests[0].level != SEARCH or all(name in m.unlisted for m in manifests)]

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dmlcts.reports.record.files import file_names, write_text, writing
+from dmlcts.reports.record.files import file_names, write_folder, write_text
 from dmlcts.spec.model.abi import FeatureLevel, abi
 from dmlcts.spec.model.measurement import ORACLE, Measurement
 from dmlcts.spec.model.operator import DOCUMENTED, Operator
@@ -74,7 +74,7 @@ def write_site(pages: Sequence[OperatorPage], folder: Path) -> Path:
         write_text(folder / names[page.operator.name], START + _operator_page(environment, page, names))
     index = folder / "index.html"
     write_text(index, START + _index_page(environment, pages, names))
-    with writing(folder):
+    with write_folder(folder):
         for file in folder.glob("*.html"):
             if file.name not in (*names.values(), "index.html") and file.read_text(encoding="utf-8", errors="replace").startswith(
                 START
@@ -98,15 +98,15 @@ def _cell(operator: Operator, data_type: str) -> Cell:
         title = ", ".join(f"{tensor} since {level}" for tensor, level in since.items())
         confirmed = any(found.confirmed == found.cells for found in _of_directml(operator))
         return Cell(CONFIRMED if confirmed else PROMISED, min(since.values()), title)
-    tensors = ", ".join(sorted({tensor for found in _of_directml(operator) for tensor in _accepted(found, data_type)}))
+    tensors = ", ".join(sorted({tensor for found in _of_directml(operator) for tensor in _accepted_tensors(found, data_type)}))
     return Cell(BEYOND, None, f"{tensors}: accepted by DirectML.dll, in no table") if tensors else Cell(NEITHER, None, "")
 
 
 def _of_directml(operator: Operator) -> Iterator[Measurement]:
-    return (found for found in operator.measured if found.by.partition(" ")[0] == ORACLE)
+    return (found for found in operator.probe_measurements if found.by.partition(" ")[0] == ORACLE)
 
 
-def _accepted(found: Measurement, data_type: str) -> Iterator[str]:
+def _accepted_tensors(found: Measurement, data_type: str) -> Iterator[str]:
     """The tensors that were accepted with a data type that no table has."""
     for entry in found.accepts:
         rule, _, rest = entry.what.partition("/")
@@ -116,7 +116,7 @@ def _accepted(found: Measurement, data_type: str) -> Iterator[str]:
 
 
 def _index_page(environment: Environment, pages: Sequence[OperatorPage], names: Mapping[str, str]) -> str:
-    rows = [(page.operator, names[page.operator.name], cells(page.operator), _searched(page.operator)) for page in pages]
+    rows = [(page.operator, names[page.operator.name], cells(page.operator), _search_text(page.operator)) for page in pages]
     used = [name for name in abi().data_types if any(found[name].kind != NEITHER for _, _, found, _ in rows)]
     kinds = [found[name].kind for _, _, found, _ in rows for name in used]
     return environment.get_template("site_index.html.j2").render(
@@ -129,7 +129,7 @@ def _index_page(environment: Environment, pages: Sequence[OperatorPage], names: 
     )
 
 
-def _searched(operator: Operator) -> str:
+def _search_text(operator: Operator) -> str:
     """What the search looks at, in lower case."""
     fields = (text for field in operator.fields for text in (field.name, field.enum or "", *map(str, field.values)))
     errata = (erratum.text for erratum in operator.errata)
@@ -141,15 +141,15 @@ def _operator_page(environment: Environment, page: OperatorPage, names: Mapping[
     return environment.get_template("site_operator.html.j2").render(
         operator=operator,
         formula=page.formula,
-        parts=[(anchor, section) for anchor, section in _anchored(sections(operator))],
+        parts=[(anchor, section) for anchor, section in _anchored_sections(sections(operator))],
         tested_by=page.tested_by,
         pages=[source for source in operator.sources if source.url],
         cases=page.cases,
-        linked=lambda text: _linked(text, operator.name, names),
+        linked=lambda text: _link_names(text, operator.name, names),
     )
 
 
-def _anchored(found: Iterator[Section]) -> Iterator[tuple[str, Section]]:
+def _anchored_sections(found: Iterator[Section]) -> Iterator[tuple[str, Section]]:
     """Each section with the name of its anchor, its title's first word; further ones of the same word are numbered."""
     seen: dict[str, int] = {}
     for section in found:
@@ -162,7 +162,7 @@ def _anchored(found: Iterator[Section]) -> Iterator[tuple[str, Section]]:
         yield (word if seen[word] == 1 else f"{word}-{seen[word]}"), section
 
 
-def _linked(text: str, itself: str, names: Mapping[str, str]) -> Markup:
+def _link_names(text: str, itself: str, names: Mapping[str, str]) -> Markup:
     """Text in which the names of other operators are links to their pages."""
     words = escape(text).split(" ")
     for place, word in enumerate(words):
@@ -178,7 +178,7 @@ def _prose(text: str) -> Markup:
     return Markup("".join(f"<p>{paragraph}</p>\n" for paragraph in paragraphs))  # noqa: S704 - escaped above
 
 
-def rendered(template: str, **values: object) -> str:
+def render_page(template: str, **values: object) -> str:
     """A page of this site's look: a template with these values."""
     return _environment().get_template(template).render(**values)
 

@@ -48,7 +48,7 @@ def test_every_promise_has_a_case(name: str) -> None:
     assert found.complete
     assert (found.operator, found.cases) == (name, len(given(name).cases))
     assert [column.name for column in found.columns] == list(COLUMNS)
-    assert all(column.covered == column.promised for column in found.columns)
+    assert all(column.covered_count == column.promised for column in found.columns)
 
 
 # What is wrong is seen

@@ -70,17 +70,17 @@ class ArrayBackend:
         outputs = self.compute(desc, inputs)
         if isinstance(outputs, Mapping) and outputs.keys() - set(dispatch.outputs):
             raise BackendFault(
-                f"compute must return a mapping with {', '.join(dispatch.outputs)}", f"compute returned {_described(outputs)}"
+                f"compute must return a mapping with {', '.join(dispatch.outputs)}", f"compute returned {_describe_value(outputs)}"
             )
         for name in dispatch.outputs:
             tensor, binding = tensors[name], dispatch.bindings[name]
             array = outputs.get(name) if isinstance(outputs, Mapping) else None
             if array is None:
-                raise BackendFault(f"compute did not return the output {name}", f"compute returned {_described(outputs)}")
+                raise BackendFault(f"compute did not return the output {name}", f"compute returned {_describe_value(outputs)}")
             expected = numpy_dtype(tensor.data_type)
             if not isinstance(array, np.ndarray) or array.dtype != expected or array.shape != tensor.sizes:
                 raise BackendFault(
-                    f"compute must return {name} as {expected} of sizes {list(tensor.sizes)}, not {_described(array)}"
+                    f"compute must return {name} as {expected} of sizes {list(tensor.sizes)}, not {_describe_value(array)}"
                 )
             write_tensor(dispatch.resources[binding.resource], tensor, array, binding.offset)
 
@@ -92,7 +92,7 @@ def binding_violations(dispatch: Dispatch) -> list[Violation]:
         binding = dispatch.bindings.get(name)
         if binding is None:
             found.append(Violation(f"binding/{name}", f"{name} is not bound"))
-        elif binding.size < tensor.bytes or not _inside(binding, dispatch):
+        elif binding.size < tensor.bytes or not _is_inside(binding, dispatch):
             found.append(Violation(f"binding/{name}/size", f"{name} needs {tensor.bytes} bytes, but {binding.size} are bound"))
         elif binding.offset % 16:
             found.append(
@@ -101,11 +101,11 @@ def binding_violations(dispatch: Dispatch) -> list[Violation]:
     return found
 
 
-def _inside(binding: BufferBinding, dispatch: Dispatch) -> bool:
+def _is_inside(binding: BufferBinding, dispatch: Dispatch) -> bool:
     return binding.offset + binding.size <= dispatch.resources[binding.resource].size
 
 
-def _described(value: object) -> str:
+def _describe_value(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of sizes {list(value.shape)}"
     if isinstance(value, Mapping):
@@ -113,7 +113,7 @@ def _described(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def rejected(broken: list[Violation]) -> Rejected:
+def rejection(broken: list[Violation]) -> Rejected:
     """The rejection that a validating backend raises for broken rules: at create for the desc, at bind for a binding."""
     stage = "bind" if broken[0].label.startswith("binding/") else "create"
     return Rejected("; ".join(f"{v.label}: {v.message}" for v in broken), stage, "E_INVALIDARG")

@@ -60,11 +60,11 @@ def is_in_process(spec: str) -> bool:
     return spec.partition(":")[0] == "inprocess"
 
 
-def apart(spec: str) -> str:
+def separate_process(spec: str) -> str:
     """The same backend for a process that must survive it: in-process code is run in a child process."""
     return f"python:{spec.partition(':')[2]}" if is_in_process(spec) else spec
 
 
 def opened_to_describe(spec: str) -> Backend:
     """The backend for a process that only needs its description."""
-    return open_backend(apart(spec))
+    return open_backend(separate_process(spec))

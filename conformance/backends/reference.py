@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.backends.array_backend import ArrayBackend, rejected
+from dmlcts.conformance.backends.array_backend import ArrayBackend, rejection
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Dispatch, Unsupported
 from dmlcts.reference.answer import Answer, host, on_device
 from dmlcts.reference.answer_cache import recent
@@ -46,7 +46,9 @@ class ReferenceBackend(ArrayBackend):
             raise Unsupported(f"{desc.type} has no reference")
         answers = self.answers(desc, {name: on_device(self.xp, array) for name, array in inputs.items()})
         with np.errstate(all="ignore"):
-            return {name: host(answer.stored).astype(numpy_dtype(desc.tensor(name).data_type)) for name, answer in answers.items()}
+            return {
+                name: host(answer.stored_value).astype(numpy_dtype(desc.tensor(name).data_type)) for name, answer in answers.items()
+            }
 
     def answers(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Mapping[str, Answer]:
         """What is computed, by output: where answers are contested, the first."""
@@ -54,7 +56,7 @@ class ReferenceBackend(ArrayBackend):
 
     def refuse(self, broken: list[Violation], dispatch: Dispatch) -> None:
         """Rejects, as DirectML does."""
-        raise rejected(broken)
+        raise rejection(broken)
 
 
 def open_reference(argument: str) -> ReferenceBackend:

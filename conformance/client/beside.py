@@ -23,7 +23,7 @@ class BesideError(Exception):
 
 
 @contextmanager
-def beside(folder: Path, capture_dll: Path) -> Iterator[Path | None]:
+def lend_dll(folder: Path, capture_dll: Path) -> Iterator[Path | None]:
     """Gives the program's own DirectML.dll, under the name that it has meanwhile; None if it has none and takes the system's.
 
     What a former call left that was killed is put right first.

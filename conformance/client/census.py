@@ -60,7 +60,7 @@ class Census:
     def add(self, capture: Capture, model: str) -> None:
         """Counts what a capture executed, under the name of its model."""
         count = 0
-        for _, operator in capture.dispatched():
+        for _, operator in capture.dispatched_operators():
             count += 1
             if operator.desc is None:
                 self.unknown[operator.name] += 1

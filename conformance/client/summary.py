@@ -17,7 +17,7 @@ def summary(capture: Capture) -> Iterator[str]:
     nodes = ", ".join(str(len(graph.nodes)) for graph in graphs[:10])
     initializations = sum(not isinstance(execution.dispatchable, Compiled) for execution in capture.executions)
     with_data = sum(bool(execution.inputs or execution.outputs) for execution in capture.executions)
-    counts = Counter(operator.name for _, operator in capture.dispatched())
+    counts = Counter(operator.name for _, operator in capture.dispatched_operators())
     if capture.directml:
         yield f"DirectML: {capture.directml} {capture.version}".rstrip()
     yield f"created: {len(capture.operators)} operators, {len(graphs)} graphs" + (f" (of {nodes} nodes)" if graphs else "")

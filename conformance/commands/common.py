@@ -85,11 +85,11 @@ def operator_named(name: str) -> Operator:
     """The operator with a name given by a user, which may be the short form, in any letter case. Raises UsageError."""
     from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.spec.reading.loader import load
-    from dmlcts.spec.untrusted.files import shortened
+    from dmlcts.spec.untrusted.files import shorten_text
 
     found = names_given((name,))
     if len(found) > 1:
-        raise UsageError(f"{shortened(name)!r} may be {shortened(' or '.join(found))}; give one operator")
+        raise UsageError(f"{shorten_text(name)!r} may be {shorten_text(' or '.join(found))}; give one operator")
     return load(found[0])
 
 

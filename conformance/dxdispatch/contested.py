@@ -47,9 +47,9 @@ def _notes(desc: OperatorDesc, name: str, answer: Answer, basis: str) -> Iterato
     if basis in answer.contested:
         others |= {DOCUMENTED if basis == MEASURED else MEASURED: answer}
     for other, one in others.items():
-        here, there = (_stored(each, data_type) for each in (chosen, one))
+        here, there = (_stored_array(each, data_type) for each in (chosen, one))
         differ = here.view(bits_dtype(data_type)) != there.view(bits_dtype(data_type))
-        free = _undefined(one, here) & ~_undefined(chosen, here)
+        free = _undefined_elements(one, here) & ~_undefined_elements(chosen, here)
         if (differ | free).any():
             at = tuple(int(i) for i in np.argwhere(differ | free)[0])
             value = "any value" if free[at] else there[at]
@@ -59,10 +59,10 @@ def _notes(desc: OperatorDesc, name: str, answer: Answer, basis: str) -> Iterato
             )
 
 
-def _undefined(answer: Answer, like: Array) -> Array:
+def _undefined_elements(answer: Answer, like: Array) -> Array:
     return np.zeros(like.shape, np.bool_) if answer.defined is None else ~np.broadcast_to(host(answer.defined), like.shape)
 
 
-def _stored(answer: Answer, data_type: str) -> Array:
+def _stored_array(answer: Answer, data_type: str) -> Array:
     with np.errstate(all="ignore"):
-        return np.ascontiguousarray(host(answer.stored).astype(numpy_dtype(data_type), copy=False))
+        return np.ascontiguousarray(host(answer.stored_value).astype(numpy_dtype(data_type), copy=False))

@@ -22,7 +22,7 @@ from dmlcts.conformance.dxdispatch.run import State, array_file
 from dmlcts.conformance.dxdispatch.values import npy_array
 from dmlcts.conformance.execution.answers import computed_answers
 from dmlcts.conformance.execution.domains import undefined_inputs
-from dmlcts.conformance.execution.execute import compared
+from dmlcts.conformance.execution.execute import compare_outputs
 from dmlcts.conformance.execution.judge import CARRIERS, Verdict
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.generator.case.case import Case, Data
@@ -85,7 +85,7 @@ def judged_model(model: RunnableModel, folder: Path, rules: Rules) -> Iterator[J
     _check_written_once(model, [command for _, command in dispatches])
     state = State(model)
     for index, command in dispatches:
-        yield _judged(state, command, f"commands[{index}]", folder, rules)
+        yield _judge_dispatch(state, command, f"commands[{index}]", folder, rules)
 
 
 def _check_written_once(model: RunnableModel, commands: Sequence[DispatchCommand]) -> None:
@@ -103,7 +103,7 @@ def _outputs(model: RunnableModel, command: DispatchCommand) -> tuple[str, ...]:
     return output_names(dispatchable.operator, dispatchable.desc)
 
 
-def _judged(state: State, command: DispatchCommand, where: str, folder: Path, rules: Rules) -> Judged:
+def _judge_dispatch(state: State, command: DispatchCommand, where: str, folder: Path, rules: Rules) -> Judged:
     dispatchable, names = state.model.dispatchables[command.dispatchable], _outputs(state.model, command)
     operator, desc = dispatchable.operator, dispatchable.desc
     if broken := violations(operator, desc):
@@ -126,7 +126,7 @@ def _judged(state: State, command: DispatchCommand, where: str, folder: Path, ru
         checks=rules.checks,
     )
     answers = computed_answers(case, inputs)
-    outcome = compared(case, inputs, outputs, answers, rules.info)
+    outcome = compare_outputs(case, inputs, outputs, answers, rules.info)
     for name in names:
         content, part = state.sources(command)[name]
         write_tensor(content, desc.tensor(name), outputs[name], part.offset)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dmlcts.spec.untrusted.files import MIB, InputError, at, parse_json, read_text, schema_of, schema_problem, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, path_text, read_text, schema_of, schema_problem, validator
 
 
 class ModelError(ValueError):
@@ -84,13 +84,13 @@ def check(data: Any, part: str, where: str) -> None:
     error = next(checked.iter_errors(data))
     path, problem = schema_problem(error)
     if error.kind.name == "required":
-        raise ModelError(f"{joined(where, path)} is missing")
+        raise ModelError(f"{model_path(where, path)} is missing")
     if error.kind.name == "additionalProperties":
         known = ", ".join(schema_of("dmlcts.conformance.dxdispatch", "model")["$defs"][part]["properties"])
-        raise ModelError(f"{joined(where, path)} is unknown; known: {known}")
-    raise ModelError(f"{joined(where, path)}: {problem}")
+        raise ModelError(f"{model_path(where, path)} is unknown; known: {known}")
+    raise ModelError(f"{model_path(where, path)}: {problem}")
 
 
-def joined(where: str, path: Sequence[str | int]) -> str:
+def model_path(where: str, path: Sequence[str | int]) -> str:
     """A path in a model as text: ``commands[0].bindings.ATensor``."""
-    return at(path, where) or "the model"
+    return path_text(path, where) or "the model"

@@ -23,7 +23,7 @@ from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.untrusted.desc_json import read_desc
-from dmlcts.spec.untrusted.files import shortened
+from dmlcts.spec.untrusted.files import shorten_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def read_model(file: Path, outside: bool = False) -> RunnableModel:
 def _check_names(names: Iterable[str], where: str) -> None:
     for name in names:
         if not name.isprintable():
-            raise ModelError(f"{where}: a name holds a character that cannot be printed: {shortened(ascii(name))}")
+            raise ModelError(f"{where}: a name holds a character that cannot be printed: {shorten_text(ascii(name))}")
 
 
 def _resource(data: Mapping[str, Any], folder: Path, where: str, outside: bool, left: int) -> Resource:
@@ -218,7 +218,7 @@ def _command(data: Mapping[str, Any], resources: Mapping[str, Resource], known: 
             if tensor not in bindings and tensor not in known[name].owned:
                 raise ModelError(f"{where}.bindings.{tensor} is missing: {name!r} has this tensor")
         return DispatchCommand(name, bindings)
-    resource = _known(data["resource"], resources, f"{where}.resource")
+    resource = _known_resource(data["resource"], resources, f"{where}.resource")
     if kind == "print":
         return PrintCommand(data["resource"], data.get("verbose", False))
     dimensions = tuple(map(int, data.get("dimensions", ())))
@@ -227,7 +227,7 @@ def _command(data: Mapping[str, Any], resources: Mapping[str, Resource], known: 
     return WriteCommand(data["resource"], _target(data["targetPath"], f"{where}.targetPath"), dimensions)
 
 
-def _known(name: str, resources: Mapping[str, Resource], where: str) -> Resource:
+def _known_resource(name: str, resources: Mapping[str, Resource], where: str) -> Resource:
     if name not in resources:
         raise ModelError(f"{where}: no resource {name!r}; there are {', '.join(resources) or 'none'}")
     return resources[name]
@@ -264,10 +264,10 @@ def _bindings(data: Mapping[str, Any], bound: Dispatchable, resources: Mapping[s
 
 def _part(data: Any, resources: Mapping[str, Resource], where: str) -> Part:
     if isinstance(data, str):
-        _known(data, resources, where)
+        _known_resource(data, resources, where)
         return Part(data)
     check(data, "binding", where)
-    resource = _known(data["name"], resources, f"{where}.name")
+    resource = _known_resource(data["name"], resources, f"{where}.name")
     size = int(data.get("elementSizeInBytes", 0)) * 8 or (0 if resource.data_type == UNKNOWN else resource.bits)
     bits = int(data.get("elementOffset", 0)) * size
     if bits % 8:

@@ -30,7 +30,7 @@ from dmlcts.conformance.dxdispatch.model_json import ModelError, check
 from dmlcts.spec.model.abi import DataType, abi, data_type
 from dmlcts.spec.model.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
-from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shortened
+from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shorten_text
 
 Array = NDArray[Any]
 
@@ -59,11 +59,11 @@ def initial_values(
         check(data, "file", where)
         return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath", most, outside)
     if isinstance(data, Sequence) and given == UNKNOWN:
-        return UNKNOWN, _typed(data, where)
+        return UNKNOWN, _typed_bytes(data, where)
     if given == UNKNOWN:
         raise ModelError(f"{where.removesuffix('.initialValues')}.initialValuesDataType is missing")
     if isinstance(data, Sequence):
-        return given, packed(numbers(data, given, where), given)
+        return given, pack(numbers(data, given, where), given)
     if "value" in data:
         check(data, "constant", where)
         _check_count(data, given, where, most)
@@ -74,7 +74,7 @@ def initial_values(
         array = _sequence(data, data_type(given), where)
     else:
         raise ModelError(f"{where} must have value, or valueStart and valueDelta, or sourcePath")
-    return given, packed(array, given)
+    return given, pack(array, given)
 
 
 def _check_count(data: Mapping[str, Any], name: str, where: str, most: int) -> None:
@@ -127,7 +127,7 @@ def _number(value: Any, entry: DataType, where: str) -> int | float:
     return value
 
 
-def packed(array: Array, name: str) -> Bytes:
+def pack(array: Array, name: str) -> Bytes:
     """A flat array of the data type ``name`` as bytes; two elements of a 4-bit type share one."""
     if data_type(name).bits >= 8:
         return np.ascontiguousarray(array).view(np.uint8)
@@ -148,7 +148,7 @@ def _sequence(data: Mapping[str, Any], entry: DataType, where: str) -> Array:
     return ((nibbles ^ 8) - 8 if entry.kind == "int" else nibbles).astype(start.dtype)
 
 
-def _typed(data: Sequence[Any], where: str) -> Bytes:
+def _typed_bytes(data: Sequence[Any], where: str) -> Bytes:
     parts = [np.zeros(0, np.uint8)]
     for index, element in enumerate(data):
         place = f"{where}[{index}]"
@@ -160,7 +160,7 @@ def _typed(data: Sequence[Any], where: str) -> Bytes:
         name = data_type_named(element["type"], f"{place}.type")
         if name == UNKNOWN or data_type(name).bits < 8:
             raise ModelError(f"{place}.type must be a data type of whole bytes, not {element['type']}")
-        parts.append(packed(numbers([element["value"]], name, f"{place}.value", False), name))
+        parts.append(pack(numbers([element["value"]], name, f"{place}.value", False), name))
     return np.concatenate(parts)
 
 
@@ -177,7 +177,7 @@ def _from_file(source: str, given: str, folder: Path, where: str, most: int, out
     if path.suffix.lower() in IMAGES:
         raise ModelError(f"{where}: images are not supported here")
     try:
-        data = read_bytes(_allowed(folder, path, outside), most)
+        data = read_bytes(_allowed_path(folder, path, outside), most)
     except InputError as error:
         raise ModelError(f"{where}: {source} {error} (looked in {folder})") from None
     if path.suffix.lower() == ".npy":
@@ -187,7 +187,7 @@ def _from_file(source: str, given: str, folder: Path, where: str, most: int, out
     return given, np.frombuffer(data, np.uint8)
 
 
-def _allowed(folder: Path, path: Path, outside: bool) -> Path:
+def _allowed_path(folder: Path, path: Path, outside: bool) -> Path:
     """The file of a model: below its folder, or anywhere if ``outside`` allows it. Raises InputError."""
     try:
         file = (folder / path).resolve()
@@ -213,11 +213,11 @@ def npy_array(data: bytes, what: str) -> Array:
             shape, fortran, dtype = read_header(stream)
         if dtype.hasobject or any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != len(data) - stream.tell():
             raise ValueError(
-                f"its header says {shortened(str(shape))} of {shortened(str(dtype))}, and {len(data) - stream.tell()} bytes follow"
+                f"its header says {shorten_text(str(shape))} of {shorten_text(str(dtype))}, and {len(data) - stream.tell()} bytes follow"
             )
         array: Array = np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
     except Exception as error:  # NumPy evaluates the header as a Python literal and repairs old ones: that raises anything
-        raise ModelError(f"{what} is not a .npy file: {shortened(str(error))}") from None
+        raise ModelError(f"{what} is not a .npy file: {shorten_text(str(error))}") from None
     return array
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.dxdispatch.model_json import dumps
-from dmlcts.conformance.dxdispatch.values import numbers, packed
+from dmlcts.conformance.dxdispatch.values import numbers, pack
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.case.case import OFFSETS, REFERENCE, VALUES, Case
 from dmlcts.spec.model.abi import abi
@@ -102,7 +102,7 @@ def _values(content: Bytes, tensor: TensorDesc, name: str, folder: Path | None) 
     if tensor.type.bits >= 8 and tensor.strides is None and tensor.count <= INLINE and content.size - size < 4:
         values = [value if isfinite(value) else str(value) for value in content[:size].view(dtype).tolist()]
         # JSON cannot express every NaN; such values are written as bytes.
-        if np.array_equal(packed(numbers(values, type_name, name), type_name), content[:size]):
+        if np.array_equal(pack(numbers(values, type_name, name), type_name), content[:size]):
             return {"initialValuesDataType": type_name, "initialValues": values}
     if folder is None:
         return {"initialValuesDataType": "UINT8", "initialValues": content.tolist()}
@@ -131,7 +131,7 @@ def _bindings(bound: Mapping[str, str]) -> dict[str, Any]:
 
 def desc_fields(desc: OperatorDesc, operator: Operator) -> dict[str, Any]:
     """The fields of an operator desc as DxDispatch reads them."""
-    sized = {name: _sized(value) for name, value in desc.fields.items()}
+    sized = {name: _with_total_size(value) for name, value in desc.fields.items()}
     written = write_desc(OperatorDesc(desc.type, sized))
     fields: dict[str, Any] = written["Desc"] if "Desc" in written else {k: v for k, v in written.items() if k != "Type"}
     for entry in operator.fields:
@@ -143,10 +143,10 @@ def desc_fields(desc: OperatorDesc, operator: Operator) -> dict[str, Any]:
     return fields
 
 
-def _sized(value: object) -> object:
+def _with_total_size(value: object) -> object:
     """Tensors of 4-bit types with their total size, which DxDispatch cannot compute."""
     if isinstance(value, tuple) and all(isinstance(element, TensorDesc) for element in value):
-        return tuple(_sized(element) for element in value)
+        return tuple(_with_total_size(element) for element in value)
     if isinstance(value, TensorDesc) and value.type.bits < 8:
         return replace(value, total_size=value.bytes)
     return value

@@ -15,17 +15,17 @@ from dmlcts.generator.checks.negative import unlike_covers
 def valid_bindings(given: OperatorCases) -> Iterator[str]:
     """What must be computed is bound as it should be."""
     for case in small(case for case in given.positive if case.expect != AGREEMENT and not case.relation):
-        yield from (f"{case.id}: its bindings break {label}" for label in sorted(_broken(case)))
+        yield from (f"{case.id}: its bindings break {label}" for label in sorted(_broken_rules(case)))
 
 
 def broken_bindings(given: OperatorCases) -> Iterator[str]:
     """A negative case of bindings breaks what it says and no more."""
     for case in given.negative:
         if case.bindings:
-            yield from unlike_covers(case.id, case.covers, {f"rejects/{label}" for label in _broken(case)})
+            yield from unlike_covers(case.id, case.covers, {f"rejects/{label}" for label in _broken_rules(case)})
 
 
-def _broken(case: Case) -> set[str]:
+def _broken_rules(case: Case) -> set[str]:
     return {found.label for found in binding_violations(lay_out(case, inputs(case), {}).dispatch)}
 
 

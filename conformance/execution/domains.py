@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.generator.values.indices import cycled
+from dmlcts.generator.values.indices import cycle_values
 from dmlcts.spec.model.abi import data_type
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.expression import compile_expression
@@ -44,7 +44,7 @@ def _indices(operator: Operator, desc: OperatorDesc, name: str, array: Array, va
         below = np.asarray(compile_expression(text).evaluate(desc.fields), np.int64)
     except FAILURES:
         return
-    each = cycled(below, array.size).reshape(array.shape)
+    each = cycle_values(below, array.size).reshape(array.shape)
     if data_type(desc.tensor(name).data_type).kind == "uint":
         wrong, least = array >= each.astype(np.uint64), "0"
     else:

@@ -17,7 +17,7 @@ from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendIn
 from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.answers import answers_of, computed_answers, flush_denormals, holds_bits
 from dmlcts.conformance.execution.judge import ZERO_SIGN
-from dmlcts.conformance.execution.judgement import judged
+from dmlcts.conformance.execution.judgement import judge_case
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.memory import missing_memory, stray_writes, stray_writes_of_a_rejection, without_memory
 from dmlcts.conformance.execution.outcome import Outcome, attempt, fault_evidence, result_of, traceback_of, written_by
@@ -47,7 +47,7 @@ def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | No
 
 def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Outcome:
     """The outcome of a case other than a property case."""
-    excluded = undeclared(case, info)
+    excluded = undeclared_outcome(case, info)
     if excluded is not None:
         return excluded
     if shortage := missing_memory(case, backend):
@@ -55,10 +55,10 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     inputs = case_inputs(case)
     if case.expect == REJECTION:
         return _rejection_outcome(case, backend, info, inputs, timeout)
-    return dispatched(case, inputs, backend, info, timeout)[0]
+    return dispatch_case(case, inputs, backend, info, timeout)[0]
 
 
-def dispatched(
+def dispatch_case(
     case: Case, inputs: Mapping[str, Array], backend: Backend, info: BackendInfo, timeout: float | None = None
 ) -> tuple[Outcome, dict[str, Array]]:
     """The outcome of a case that expects results, with these inputs, and the outputs, packed, by tensor name; none if the dispatch did not complete."""
@@ -76,10 +76,10 @@ def dispatched(
     stray = stray_writes(case, layout)
     if stray:
         return Outcome(FAIL, stray, evidence={"memory": stray}), outputs
-    return compared(case, inputs, outputs, answers, info), outputs
+    return compare_outputs(case, inputs, outputs, answers, info), outputs
 
 
-def compared(
+def compare_outputs(
     case: Case,
     inputs: Mapping[str, Array],
     outputs: Mapping[str, Array],
@@ -87,13 +87,13 @@ def compared(
     info: BackendInfo,
 ) -> Outcome:
     """The outcome of outputs, packed and by tensor name, beside the right ``answers`` by basis."""
-    outcome = judged(case, outputs, answers, info)
+    outcome = judge_case(case, outputs, answers, info)
     bits = case.operator.tolerance.compare == "bits"
     if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and not bits:
         # An implementation may flush denormal inputs to zero: then the result for flushed inputs is right.
         flushed = {name: a if holds_bits(case.operator, name) else flush_denormals(a) for name, a in inputs.items()}
         if any(flushed[name] is not array for name, array in inputs.items()):
-            retried = judged(case, outputs, computed_answers(case, flushed), info)
+            retried = judge_case(case, outputs, computed_answers(case, flushed), info)
             outcome = retried if retried.status == PASS else outcome
     if outcome.status == FAIL and case.basis == MEASURED and _page_allows(case, inputs, outputs, info):
         evidence = {**outcome.evidence, ALLOWED_BY_PAGE: True}
@@ -104,10 +104,10 @@ def compared(
 def _page_allows(case: Case, inputs: Mapping[str, Array], outputs: Mapping[str, Array], info: BackendInfo) -> bool:
     """Whether outputs of a case of basis measured keep the documented tolerance, which says nothing of the sign of a zero."""
     documented = replace(case, basis=DOCUMENTED, checks=tuple(check for check in case.checks if check != ZERO_SIGN))
-    return compared(documented, inputs, outputs, answers_of(documented, inputs), info).status == PASS
+    return compare_outputs(documented, inputs, outputs, answers_of(documented, inputs), info).status == PASS
 
 
-def undeclared(case: Case, info: BackendInfo) -> Outcome | None:
+def undeclared_outcome(case: Case, info: BackendInfo) -> Outcome | None:
     """The outcome of a case that the backend's description excludes, None if it must be run.
 
     A negative case needs the data types of the valid desc that it changes. What the change brings in may be a type that no implementation has.
@@ -116,7 +116,7 @@ def undeclared(case: Case, info: BackendInfo) -> Outcome | None:
     needed = case.base_types if negative else tuple(tensor.data_type for _, tensor in case.desc.tensors())
     excluded = {
         "operator": {case.operator.name} - set(info.operators or [case.operator.name]),
-        DATA_TYPE: _beyond(needed, info),
+        DATA_TYPE: _undeclared_types(needed, info),
         "validation": {"the validation of descs and bindings"} if negative and not info.validates else set(),
     }
     for what, names in excluded.items():
@@ -125,7 +125,7 @@ def undeclared(case: Case, info: BackendInfo) -> Outcome | None:
     return None
 
 
-def _beyond(types: Collection[str], info: BackendInfo) -> set[str]:
+def _undeclared_types(types: Collection[str], info: BackendInfo) -> set[str]:
     """Which of these data types the backend does not declare. One that declares none claims all."""
     return {name for name in types if name in abi().data_types} - set(info.data_types or types)
 
@@ -160,13 +160,13 @@ def _rejection_outcome(
             return Outcome(FAIL, f"rejected, but {stray}", evidence={**evidence, "memory": stray})
         return Outcome(PASS, evidence=evidence)
     except Unsupported as error:
-        beyond = _beyond([tensor.data_type for _, tensor in case.desc.tensors()], info)
+        beyond = _undeclared_types([tensor.data_type for _, tensor in case.desc.tensors()], info)
         return Outcome(UNSUPPORTED, str(error), undeclared=DATA_TYPE if beyond else "")
     except BackendFault as error:
         return Outcome(ERROR, f"must be rejected ({case.rule}), but: {error}", evidence=fault_evidence(error))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"must be rejected ({case.rule}) with Rejected, but raised {sanitize.raised(error)}"
+        message = f"must be rejected ({case.rule}) with Rejected, but raised {sanitize.error_line(error)}"
         return Outcome(ERROR, message, evidence={"traceback": traceback_of(error)})
     return Outcome(FAIL, f"accepted, but must be rejected: it breaks {case.rule}")

@@ -21,7 +21,7 @@ from dmlcts.spec.reading.loader import load
 Array = NDArray[Any]
 
 
-def judged(case: Case, outputs: Mapping[str, Array], answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo) -> Outcome:
+def judge_case(case: Case, outputs: Mapping[str, Array], answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo) -> Outcome:
     """The outcome for the first answer that matches, or for the first one if none does. ``outputs`` are packed arrays by tensor name.
 
     It has a verdict for each output of that answer, in the answer's order.
@@ -64,7 +64,7 @@ def tolerance_of(
     data_type = desc.tensor(output).data_type
     inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
     if inner is None:
-        return operator.tolerance.of(output, data_type, desc.fields, basis)
+        return operator.tolerance.for_output(output, data_type, desc.fields, basis)
     activation = find(inner.type)
-    found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields, basis)
-    return operator.tolerance.of(output, data_type, desc.fields, basis) if found.judge == "exact" else found
+    found = activation.tolerance.for_output(activation.outputs()[0].name, data_type, inner.fields, basis)
+    return operator.tolerance.for_output(output, data_type, desc.fields, basis) if found.judge == "exact" else found

@@ -93,7 +93,7 @@ def poison(answer: Answer, tensor: TensorDesc, key: int) -> Array:
     range away from the right ones.
     """
     with np.errstate(all="ignore"):
-        right: Array = host(answer.stored).astype(numpy_dtype(tensor.data_type), copy=False)
+        right: Array = host(answer.stored_value).astype(numpy_dtype(tensor.data_type), copy=False)
     right = np.ascontiguousarray(right).reshape(-1)
     bits = right.view(bits_dtype(tensor.data_type))
     noise, kept, nan = _noise(tensor.data_type)

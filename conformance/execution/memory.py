@@ -54,7 +54,7 @@ def stray_writes(case: Case, layout: Layout) -> str:
     An operator may overwrite an output's total size, but not further bytes of its binding.
     """
     bindings = layout.dispatch.bindings
-    found = _outside(
+    found = _outside_writes(
         {name: (b.resource, b.offset, b.offset + case.desc.tensor(name).bytes) for name, b in bindings.items()}, layout
     )
     return found or (_overwritten_gaps(case, layout) if "gaps" in case.checks else "")
@@ -63,23 +63,23 @@ def stray_writes(case: Case, layout: Layout) -> str:
 def stray_writes_of_a_rejection(layout: Layout) -> str:
     """Describes writes of a dispatch that was rejected: outside what is bound to its outputs, whatever a desc says that may be invalid."""
     bindings = layout.dispatch.bindings
-    return _outside({name: (b.resource, b.offset, b.offset + b.size) for name, b in bindings.items()}, layout)
+    return _outside_writes({name: (b.resource, b.offset, b.offset + b.size) for name, b in bindings.items()}, layout)
 
 
-def _outside(ranges: Mapping[str, tuple[int, int, int]], layout: Layout) -> str:
+def _outside_writes(ranges: Mapping[str, tuple[int, int, int]], layout: Layout) -> str:
     """Describes writes outside the outputs, where each tensor has a resource, and its bytes there."""
     outputs = layout.dispatch.outputs
     for index, (now, before) in enumerate(zip(layout.resources, layout.snapshot, strict=True)):
         here = {name: (start, end) for name, (resource, start, end) in ranges.items() if resource == index}
-        first, count = _changed(now, before, [here[name] for name in outputs if name in here])
+        first, count = _changed_bytes(now, before, [here[name] for name in outputs if name in here])
         if count:
-            return _described(first, count, here, outputs)
+            return _describe_overwritten(first, count, here, outputs)
     return ""
 
 
-def _changed(now: Bytes, before: Bytes, written: Collection[tuple[int, int]]) -> tuple[int, int]:
+def _changed_bytes(now: Bytes, before: Bytes, written: Collection[tuple[int, int]]) -> tuple[int, int]:
     """The first byte that changed outside what may be written, and how many did. In pieces: a mask of all bytes would be a third copy."""
-    if all(now[start:end].tobytes() == before[start:end].tobytes() for start, end in _between(written, now.size)):
+    if all(now[start:end].tobytes() == before[start:end].tobytes() for start, end in _forbidden_parts(written, now.size)):
         return 0, 0
     first = count = 0
     for begin in range(0, now.size, _PIECE):
@@ -92,7 +92,7 @@ def _changed(now: Bytes, before: Bytes, written: Collection[tuple[int, int]]) ->
     return first, count
 
 
-def _between(written: Collection[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+def _forbidden_parts(written: Collection[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
     """The parts of a resource that may not be written, at most ``_PIECE`` bytes each."""
     start = 0
     for begin, end in (*sorted(written), (size, size)):
@@ -100,7 +100,7 @@ def _between(written: Collection[tuple[int, int]], size: int) -> Iterator[tuple[
         start = max(start, end)
 
 
-def _described(first: int, count: int, ranges: Mapping[str, tuple[int, int]], outputs: Collection[str]) -> str:
+def _describe_overwritten(first: int, count: int, ranges: Mapping[str, tuple[int, int]], outputs: Collection[str]) -> str:
     """What was overwritten in a resource whose tensors lie at these bytes."""
     written = {name: ranges[name] for name in outputs if name in ranges}
     starts = {start for start, _ in written.values()}

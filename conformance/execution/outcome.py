@@ -43,7 +43,7 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a Python backend may raise anything, pytest's outcomes too; only this case fails
-        return Outcome(ERROR, sanitize.raised(error), evidence={"traceback": traceback_of(error)})
+        return Outcome(ERROR, sanitize.error_line(error), evidence={"traceback": traceback_of(error)})
     return None
 
 

@@ -19,7 +19,7 @@ from dmlcts.conformance.faults.legal.legal import legal_of
 from dmlcts.conformance.faults.model.fault import Fault, Faults
 from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.conformance.faults.reviewed import MEASURED as ON_MEASURED
-from dmlcts.conformance.faults.reviewed import NO_FAULT, OPEN, ReviewError, review, unused
+from dmlcts.conformance.faults.reviewed import NO_FAULT, OPEN, ReviewError, review, unused_entries
 from dmlcts.reference.registry import references
 from dmlcts.spec.model.operator import DOCUMENTED, MEASURED, Operator
 from dmlcts.spec.reading.loader import load, operator_names
@@ -80,7 +80,7 @@ def find_mutant(name: str) -> Mutant:
 
 def check_review() -> None:
     """Raises ReviewError where an entry of ``reviewed.yaml`` speaks of no fault that is planted."""
-    entries = list(unused((mutant.operator, mutant.label) for mutant in mutants()))
+    entries = list(unused_entries((mutant.operator, mutant.label) for mutant in mutants()))
     if entries:
         raise ReviewError(f"no fault is planted of which these speak: {'; '.join(map(str, entries))}")
 

@@ -74,7 +74,7 @@ def review(operator: str, fault: str) -> Mapping[str, str]:
     return {entry.kind: entry.reason for entry in reversed(entries()) if entry.speaks_of(operator, fault)}
 
 
-def unused(planted: Iterable[tuple[str, str]]) -> Iterator[Entry]:
+def unused_entries(planted: Iterable[tuple[str, str]]) -> Iterator[Entry]:
     """The entries that match none of these faults (operator and name)."""
     pairs = list(planted)
     return (entry for entry in entries() if not any(entry.speaks_of(*pair) for pair in pairs))
@@ -86,10 +86,10 @@ def unused(planted: Iterable[tuple[str, str]]) -> Iterator[Entry]:
 def _law(operator: Operator, *labels: str) -> bool:
     """Whether a law of such a label holds of the operator without a condition."""
 
-    def always(relation: Relation) -> bool:
+    def is_unconditional(relation: Relation) -> bool:
         return relation.label in labels and not relation.data_types and relation.when is None and relation.where is None
 
-    return any(always(relation) for relation in operator.relations)
+    return any(is_unconditional(relation) for relation in operator.relations)
 
 
 def _idempotent(operator: Operator) -> bool:

@@ -19,10 +19,10 @@ def accepted_beyond(probed: Probed) -> list[MeasuredDifference]:
     First what no negative case asks, in few words: no ways where all that breaks the rule is accepted, no types where they are all with
     which the rule was tried. Then the negative cases that were accepted, to the word, as these are not required.
     """
-    return [*_besides(probed), *_waived(probed)]
+    return [*_further_differences(probed), *_waived_differences(probed)]
 
 
-def _besides(probed: Probed) -> Iterator[MeasuredDifference]:
+def _further_differences(probed: Probed) -> Iterator[MeasuredDifference]:
     enforced = {rule for each, answer in probed.answers if answer.status != ACCEPTED for rule in each.rules}
     tried: dict[tuple[str, str], list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in probed.answers:
@@ -38,7 +38,7 @@ def _besides(probed: Probed) -> Iterator[MeasuredDifference]:
         yield MeasuredDifference(rule, ways, () if every == set(with_types) else tuple(with_types))
 
 
-def _waived(probed: Probed) -> Iterator[MeasuredDifference]:
+def _waived_differences(probed: Probed) -> Iterator[MeasuredDifference]:
     tried: dict[tuple[str, str], list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in probed.answers:
         for rule in each.rules if each.demanded else ():
@@ -71,38 +71,40 @@ def refused_promises(probed: Probed) -> list[MeasuredDifference]:
 
     found = []
     for table, ways in _refused_cells(cells).items():
-        messages = (answer.message for each, answer in by_cell if any(_promised(label) == table for label in each.promises))
-        found.append(MeasuredDifference(table, ways, message=_most(messages)))
+        messages = (answer.message for each, answer in by_cell if any(_promise_subject(label) == table for label in each.promises))
+        found.append(MeasuredDifference(table, ways, message=_most_frequent(messages)))
     if together:
-        found.append(replace(_combined("support", together), ways=()))
+        found.append(replace(_combine("support", together), ways=()))
     promised: dict[str, dict[str, str]] = {}
     combined: dict[str, list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in rest:
         labels = [label for label in each.promises if states[label] == REFUSED]
         for label in labels:
-            promised.setdefault(_promised(label), {}).setdefault(label.rpartition("/")[2], answer.message)
+            promised.setdefault(_promise_subject(label), {}).setdefault(label.rpartition("/")[2], answer.message)
         if not labels:
             combined.setdefault(f"{each.what}/{each.place}".rstrip("/"), []).append((each, answer))
-    found += [MeasuredDifference(what, _sorted(tuple(ways)), message=_most(ways.values())) for what, ways in promised.items()]
-    return found + [_combined(what, answers) for what, answers in combined.items()]
+    found += [
+        MeasuredDifference(what, _sort_ways(tuple(ways)), message=_most_frequent(ways.values())) for what, ways in promised.items()
+    ]
+    return found + [_combine(what, answers) for what, answers in combined.items()]
 
 
-def unanswered(probed: Probed) -> list[MeasuredDifference]:
+def unanswered_promises(probed: Probed) -> list[MeasuredDifference]:
     """What the backend gave no answer about, with the first evidence of each."""
     found: dict[tuple[str, str], list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in probed.answers:
         if answer.status == UNKNOWN:
             what = f"{each.what}/{each.place}".rstrip("/")
             found.setdefault((what, answer.message.partition("\n")[0]), []).append((each, answer))
-    return [_combined(what, answers) for (what, _), answers in found.items()]
+    return [_combine(what, answers) for (what, _), answers in found.items()]
 
 
-def _sorted(ways: tuple[str, ...]) -> tuple[str, ...]:
+def _sort_ways(ways: tuple[str, ...]) -> tuple[str, ...]:
     """Ways that are all whole numbers in their order, others as they came."""
     return tuple(sorted(ways, key=int)) if all(way.isdigit() for way in ways) else ways
 
 
-def _promised(label: str) -> str:
+def _promise_subject(label: str) -> str:
     """What a promise is about: the table and the tensor of a cell, otherwise everything but the way."""
     return label.rsplit("/", 2 if label.startswith("support/") else 1)[0]
 
@@ -133,12 +135,12 @@ def ranges(numbers: Iterable[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-def _combined(what: str, answers: list[tuple[Probe, ProbeAnswer]]) -> MeasuredDifference:
+def _combine(what: str, answers: list[tuple[Probe, ProbeAnswer]]) -> MeasuredDifference:
     ways, types = (tuple(dict.fromkeys(values)) for values in zip(*((each.way, each.types) for each, _ in answers), strict=True))
-    return MeasuredDifference(what, ways, types, _most(answer.message for _, answer in answers))
+    return MeasuredDifference(what, ways, types, _most_frequent(answer.message for _, answer in answers))
 
 
-def _most(messages: Iterable[str]) -> str:
+def _most_frequent(messages: Iterable[str]) -> str:
     """The first line of the most frequent message."""
     return Counter(messages).most_common(1)[0][0].partition("\n")[0]
 

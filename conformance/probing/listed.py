@@ -40,7 +40,7 @@ def listed_cases(plan: Plan) -> Iterator[Case]:
 def _cells(plan: Plan) -> Iterator[Case]:
     """Choices that add no new type have the usual dimension count only."""
     for choice in plan.choices:
-        for count in choice.dimension_counts if choice in plan.covering else (choice.usual_count,):
+        for count in choice.dimension_counts if choice in plan.covering_choices else (choice.usual_count,):
             for attributes in choice.attributes:
                 desc = choice.desc(_run(count), attributes)
                 if plan.level_of(desc) is not None:  # a table for these attributes may list fewer dimension counts
@@ -54,8 +54,8 @@ def _run(count: int) -> tuple[int, ...]:
 
 def _other_counts(plan: Plan) -> Iterator[Case]:
     """Tensors whose dimension count does not depend on the leading one."""
-    groups = [group for group in plan.tied("DimensionCount") if plan.leading not in group]
-    for choice in plan.covering if groups else ():
+    groups = [group for group in plan.tied_groups("DimensionCount") if plan.leading_tensor not in group]
+    for choice in plan.covering_choices if groups else ():
         run = _run(choice.usual_count)
         for group in groups:
             for count in sorted(plan.ranks(choice.types)[group[0]]):
@@ -72,7 +72,7 @@ def _other_counts(plan: Plan) -> Iterator[Case]:
 
 
 def _layouts(plan: Plan) -> Iterator[Case]:
-    for choice in plan.covering:
+    for choice in plan.covering_choices:
         for field in (field for field in plan.operator.fields if field.is_tensor):
             for attributes in _with_any(choice, (field.name,))[:1]:
                 base = choice.usual_desc(_SIZES, attributes)
@@ -88,7 +88,7 @@ def _layouts(plan: Plan) -> Iterator[Case]:
 
 def _in_place(plan: Plan) -> Iterator[Case]:
     model = model_of(plan)
-    for choice in plan.covering:
+    for choice in plan.covering_choices:
         for name, covers in model.alias_labels.items():
             alias = model.aliases.get(name, {})
             for attributes in _with_any(choice, (*alias, *alias.values()))[:1] if alias else ():

@@ -16,14 +16,14 @@ from importlib import metadata
 from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.probing.findings import accepted_beyond, counts, refused_promises, unanswered
+from dmlcts.conformance.probing.findings import accepted_beyond, counts, refused_promises, unanswered_promises
 from dmlcts.conformance.probing.probe import CONFIRMED, Probed
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.measurement import ALL, MeasuredDifference, Measurement
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.document import read
 from dmlcts.spec.reading.loader import load
-from dmlcts.spec.reading.measured import LISTS, OF_ALL, checked, expanded, forget, measured_files
+from dmlcts.spec.reading.measured import LISTS, OF_ALL, expanded_subjects, forget, measured_files, validated_document
 from dmlcts.spec.reading.measured import measurement as measurement_in
 from dmlcts.spec.writing.files import writing_to
 from dmlcts.spec.writing.yaml_writer import entry as lines_of
@@ -49,7 +49,7 @@ def measurement_of(probed: Probed, info: BackendInfo, backend: str) -> Measureme
         rejections=probed.rejections(),
         accepts=tuple(accepted_beyond(probed)),
         refuses=tuple(map(_public_difference, refused_promises(probed))),
-        unknown=tuple(map(_public_difference, unanswered(probed))),
+        unknown=tuple(map(_public_difference, unanswered_promises(probed))),
     )
 
 
@@ -103,13 +103,13 @@ def write_measurements(folder: Path, found: Iterable[tuple[Operator, Measurement
     file = _file_of(folder, first)
     old: dict[str, tuple[Operator, Measurement]] = {}
     if file.exists():
-        known = checked(read(file), file)
+        known = validated_document(read(file), file)
         for name in known.data["operators"]:
             operator = new[name][0] if name in new else load(name)
             old[name] = (operator, measurement_in(known, name, tensors_of(operator)))
     every = old | new
     text = file_text([every[name] for name in sorted(every, key=lambda name: abi().operator_types[name])])
-    checked(text, file)
+    validated_document(text, file)
     if not file.exists() or file.read_bytes() != text.encode("utf-8"):
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def write_measurements(folder: Path, found: Iterable[tuple[Operator, Measurement
             written.write_bytes(text.encode("utf-8"))
             written.replace(file)
         forget()
-    after = checked(text, file)
+    after = validated_document(text, file)
     return sum(
         name not in old or measurement_in(after, name, tensors_of(operator)) != old[name][1] for name, (operator, _) in new.items()
     )
@@ -128,7 +128,7 @@ def _file_of(folder: Path, measurement: Measurement) -> Path:
     """The file of an implementation and device: ``directml-1.15.4.yaml``, for a second device with its name in it."""
     by, device = (re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") for text in (measurement.by, measurement.device))
     for file in measured_files(folder):
-        head = checked(read(file), file).data
+        head = validated_document(read(file), file).data
         if (head["by"], head.get("device", "")) == (measurement.by, measurement.device):
             return file
     usual = folder / f"{by}.yaml"
@@ -146,7 +146,7 @@ def file_text(found: Sequence[tuple[Operator, Measurement]]) -> str:
     measurements = [measurement for _, measurement in found]
     command = measurements[0].command.removesuffix(f" {found[0][0].name}")
     head = {key: Counter(getattr(m, key) for m in measurements).most_common(1)[0][0] for key in ("by", "device", *OF_ALL)}
-    folded = {operator.name: {key: _folded(getattr(m, key), tensors_of(operator)) for key in LISTS} for operator, m in found}
+    folded = {operator.name: {key: _fold_tensors(getattr(m, key), tensors_of(operator)) for key in LISTS} for operator, m in found}
     usual = {key: _usual([lists[key] for lists in folded.values()]) for key in LISTS}
     operators = {}
     for operator, m in found:
@@ -154,7 +154,7 @@ def file_text(found: Sequence[tuple[Operator, Measurement]]) -> str:
         entry |= {"probes": m.probes, "cells": m.cells}
         entry |= {"confirmed": m.confirmed} if m.confirmed != m.cells else {}
         entry |= {"rejections": dict(m.rejections)} if m.rejections else {}
-        own = {key: _own(folded[operator.name][key], usual[key], tensors_of(operator)) for key in LISTS}
+        own = {key: _own_differences(folded[operator.name][key], usual[key], tensors_of(operator)) for key in LISTS}
         unusual = _unusual(usual, folded[operator.name], tensors_of(operator))
         entry |= {"not": unusual} if unusual else {}
         operators[operator.name] = entry | {key: [_entry(LISTS[key], each) for each in own[key]] for key in LISTS if own[key]}
@@ -174,19 +174,19 @@ def tensors_of(operator: Operator) -> tuple[str, ...]:
     return tuple(field.name for field in operator.fields if field.is_tensor)
 
 
-def _folded(differences: Iterable[MeasuredDifference], tensors: Sequence[str]) -> list[MeasuredDifference]:
+def _fold_tensors(differences: Iterable[MeasuredDifference], tensors: Sequence[str]) -> list[MeasuredDifference]:
     """Differences, those that are alike for every tensor as one about ``*``."""
-    every = list(map(_shortened, differences))
+    every = list(map(_shorten, differences))
     found: dict[MeasuredDifference, None] = {}
     for each in every:
         named = next((part for part in each.what.split("/") if part in tensors), "")
-        pattern = _renamed(each, named, "*") if named else each
-        alike = named and all(_renamed(pattern, "*", tensor) in every for tensor in tensors)
+        pattern = _rename_tensor(each, named, "*") if named else each
+        alike = named and all(_rename_tensor(pattern, "*", tensor) in every for tensor in tensors)
         found[pattern if alike else each] = None
     return list(found)
 
 
-def _renamed(difference: MeasuredDifference, old: str, new: str) -> MeasuredDifference:
+def _rename_tensor(difference: MeasuredDifference, old: str, new: str) -> MeasuredDifference:
     """The difference with another tensor's name, in what it is about and in its ways."""
     word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(old)}(?![A-Za-z0-9])")
     what = word.sub(new, difference.what, count=1)
@@ -203,13 +203,13 @@ def _usual(lists: Sequence[Sequence[MeasuredDifference]]) -> list[MeasuredDiffer
     return list(usual.values())
 
 
-def _own(
+def _own_differences(
     folded: Sequence[MeasuredDifference], usual: Sequence[MeasuredDifference], tensors: Sequence[str]
 ) -> list[MeasuredDifference]:
     """What an operator has besides the usual. Of a thing about which it has more than one difference, it says all."""
-    known = [replace(each, what=name) for each in usual for name in expanded(each.what, tensors)]
-    number = Counter(name for each in folded for name in expanded(each.what, tensors))
-    several = {each for each in folded if any(number[name] > 1 for name in expanded(each.what, tensors))}
+    known = [replace(each, what=name) for each in usual for name in expanded_subjects(each.what, tensors)]
+    number = Counter(name for each in folded for name in expanded_subjects(each.what, tensors))
+    several = {each for each in folded if any(number[name] > 1 for name in expanded_subjects(each.what, tensors))}
     return [each for each in folded if each in several or (each not in usual and each not in known)]
 
 
@@ -217,8 +217,14 @@ def _unusual(
     usual: Mapping[str, Sequence[MeasuredDifference]], folded: Mapping[str, Sequence[MeasuredDifference]], tensors: Sequence[str]
 ) -> list[str]:
     """What is usual and was not found of an operator."""
-    found = {name for entries in folded.values() for each in entries for name in expanded(each.what, tensors)}
-    return [name for entries in usual.values() for each in entries for name in expanded(each.what, tensors) if name not in found]
+    found = {name for entries in folded.values() for each in entries for name in expanded_subjects(each.what, tensors)}
+    return [
+        name
+        for entries in usual.values()
+        for each in entries
+        for name in expanded_subjects(each.what, tensors)
+        if name not in found
+    ]
 
 
 def _entry(what: str, difference: MeasuredDifference) -> dict[str, object]:
@@ -231,7 +237,7 @@ def _entry(what: str, difference: MeasuredDifference) -> dict[str, object]:
     return entry | ({"waived": True} if difference.waived else {})
 
 
-def _shortened(difference: MeasuredDifference) -> MeasuredDifference:
+def _shorten(difference: MeasuredDifference) -> MeasuredDifference:
     """A difference as it is written: of ways and data types the first dozen, where they waive nothing."""
     if difference.waived:
         return difference
@@ -320,7 +326,7 @@ def _in_words(probed: Probed, entries: Iterable[MeasuredDifference]) -> Iterator
     named: dict[MeasuredDifference, str] = {}
     for entry in entries:
         named[entry] = next((part for part in entry.what.split("/") if part in tensors), "")
-        pattern = _renamed(entry, named[entry], "*") if named[entry] else entry
+        pattern = _rename_tensor(entry, named[entry], "*") if named[entry] else entry
         own = all(way != other for way, other in zip(pattern.ways, entry.ways, strict=True))  # each way names the tensor
         alike.setdefault(pattern if own else replace(pattern, ways=entry.ways), []).append(entry)
     for pattern, same in alike.items():

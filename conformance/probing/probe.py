@@ -32,7 +32,7 @@ from dmlcts.conformance.probing.listed import listed_cases
 from dmlcts.generator.case.build import support_cells
 from dmlcts.generator.case.case import REJECTION, Case
 from dmlcts.generator.negative.cases import negatives
-from dmlcts.generator.negative.descs import resized
+from dmlcts.generator.negative.descs import resize_tensors
 from dmlcts.generator.plan.desc_plan import DescPlan
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice, padded_run
@@ -152,27 +152,27 @@ def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
         if feature_level(case.feature_level) <= level:
             promises = dict.fromkeys((*support_cells(plan, case.desc), *case.covers))
             types, *way = case.id.split("/")[1:]
-            yield Probe(case, case.kind, "", "/".join(way).removeprefix(f"{case.kind}/"), types, _until(level, promises))
+            yield Probe(case, case.kind, "", "/".join(way).removeprefix(f"{case.kind}/"), types, _promises_until(level, promises))
     for choice in plan.choices:
         if choice.level <= level:
-            yield from _changed(choice, level)
+            yield from _changed_probes(choice, level)
     for case, change in negatives(plan_of(operator.strict())):
         if feature_level(case.feature_level) <= level:
             rules = tuple(label.removeprefix("rejects/") for label in case.covers)
             yield Probe(case, "negative", "", change, case.id.split("/")[1], rules=rules, demanded=True)
 
 
-def _until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:
+def _promises_until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:
     """The promises without the cells of later levels' tables."""
     return tuple(label for label in promises if not label.startswith("support/") or feature_level(label.split("/")[1]) <= level)
 
 
-def _changed(choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
+def _changed_probes(choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
     plan, operator, usual = choice.plan, choice.plan.operator, choice.attributes[0]
     base = choice.usual_desc(_RUN, usual)
     lowest = plan.level_of(base) or choice.level
     for what, place, way, changed in _changes(plan, base, usual):
-        desc = plan.recomputed(changed, usual) if what in _ASKED_BY_CELLS else changed
+        desc = plan.recompute(changed, usual) if what in _ASKED_BY_CELLS else changed
         rules = tuple(sorted({v.label for v in violations(operator, desc, level)}))
         if not rules and what in _ASKED_BY_CELLS:
             continue
@@ -187,7 +187,7 @@ def _changed(choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
             expect=REJECTION,
         )
         promises = () if rules else (*support_cells(plan, desc), f"{what}/{place}/{way}")
-        yield Probe(case, what, place, way, choice.label, _until(level, promises), rules)
+        yield Probe(case, what, place, way, choice.label, _promises_until(level, promises), rules)
 
 
 _ASKED_BY_CELLS = ("data-type", "dimension-count", "sizes")
@@ -197,14 +197,14 @@ def _changes(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object]) ->
     """A desc changed in one place: what was changed, where, how, and what became of it."""
     for names in _together_and_alone(plan, "DataType"):
         for data_type in (*abi().data_types, NO_TYPE):
-            yield "data-type", "+".join(names), data_type, _replaced(base, names, data_type=data_type)
+            yield "data-type", "+".join(names), data_type, _replace_fields(base, names, data_type=data_type)
     for names in _together_and_alone(plan, "DimensionCount"):
         for count in range(abi().limits["dimension_count"] + 2):
-            desc = resized(plan, base, names, padded_run(_RUN, count) if count else (), usual)
+            desc = resize_tensors(plan, base, names, padded_run(_RUN, count) if count else (), usual)
             yield "dimension-count", "+".join(names), str(count), desc
     for name, tensor in base.tensors():
         for what, way, changes in _tensor_changes(tensor):
-            yield what, name, way, _replaced(base, (name,), **changes)
+            yield what, name, way, _replace_fields(base, (name,), **changes)
     for field in plan.operator.attributes():
         if field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
             for value in (len(abi().enums[field.enum].values), *_BEYOND):
@@ -227,10 +227,10 @@ def _tensor_changes(tensor: TensorDesc) -> Iterator[tuple[str, str, dict[str, ob
 
 
 def _together_and_alone(plan: DescPlan, what: str) -> list[tuple[str, ...]]:
-    groups = plan.tied(what)
+    groups = plan.tied_groups(what)
     return [*groups, *((name,) for group in groups if len(group) > 1 for name in group)]
 
 
-def _replaced(desc: OperatorDesc, names: Collection[str], **changes: object) -> OperatorDesc:
+def _replace_fields(desc: OperatorDesc, names: Collection[str], **changes: object) -> OperatorDesc:
     present = {name: tensor for of in names for name, tensor in desc.called(of)}  # an optional one may be absent
     return desc.with_tensors({name: replace(tensor, **changes) for name, tensor in present.items()})  # type: ignore[arg-type]

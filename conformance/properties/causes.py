@@ -63,29 +63,29 @@ class Causes:
         self.folder = folder
         self.again: Counter[str] = Counter()
 
-    def of(self, operator: str) -> list[Cause]:
+    def causes_of(self, operator: str) -> list[Cause]:
         """The causes of an operator's failures, in the order in which they were found."""
         with suppress(OSError, UnicodeDecodeError):
             return list(_read(self._file(operator).read_text(encoding="utf-8")))
         return []
 
-    def met(self, operator: str, traits: Traits, check: tuple[str, ...], besides: Container[object] = ()) -> Cause | None:
+    def met_cause(self, operator: str, traits: Traits, check: tuple[str, ...], besides: Container[object] = ()) -> Cause | None:
         """A cause that a failing case may show, as it meets its needs; not one with a signature among ``besides``."""
-        alike = (cause for cause in self.of(operator) if cause.check == check and cause.signature not in besides)
+        alike = (cause for cause in self.causes_of(operator) if cause.check == check and cause.signature not in besides)
         return next((cause for cause in alike if cause.met_by(traits)), None)
 
     def likeliest(self, operator: str, check: tuple[str, ...]) -> Cause | None:
         """The first cause with this check, once so many cases showed known ones that a further one is not worth the time; None before."""
-        alike = (cause for cause in self.of(operator) if cause.check == check)
+        alike = (cause for cause in self.causes_of(operator) if cause.check == check)
         return next(alike, None) if self.again[operator] >= MOST_AGAIN else None
 
     def simplest(self, operator: str, cause: Cause) -> None:
         """A case was made simpler, which shows this cause."""
-        self.again[operator] += any(other.signature == cause.signature for other in self.of(operator))
+        self.again[operator] += any(other.signature == cause.signature for other in self.causes_of(operator))
 
     def first(self, operator: str, cause: Cause) -> str:
         """The first case that showed a cause with this status; this one, which is added, if none did before."""
-        alike = [other for other in self.of(operator) if (other.signature, other.status) == (cause.signature, cause.status)]
+        alike = [other for other in self.causes_of(operator) if (other.signature, other.status) == (cause.signature, cause.status)]
         if not any(cause.needs == other.needs for other in alike):
             with self._file(operator).open("a", encoding="utf-8", newline="\n") as stream:
                 stream.write(json.dumps(asdict(cause)) + "\n")

@@ -46,9 +46,9 @@ class Computed(NDArrayOperatorsMixin):
         return len(self.values)
 
     def __getitem__(self, at: Any) -> Computed:
-        return self.moved(lambda array: array[at])
+        return self.move_elements(lambda array: array[at])
 
-    def moved(self, move: Callable[[Array], Array]) -> Computed:
+    def move_elements(self, move: Callable[[Array], Array]) -> Computed:
         """The elements in other places."""
         return Computed(move(self.values), lambda: move(np.broadcast_to(self.error(), self.values.shape)))
 
@@ -57,7 +57,7 @@ class Computed(NDArrayOperatorsMixin):
         values = getattr(ufunc, method)(*map(_plain, inputs), **options)
         both = all(isinstance(each, Computed) for each in inputs)
         if ufunc is np.equal and both:
-            return values if values.all() else values | _near(*inputs)
+            return values if values.all() else values | _is_near(*inputs)
         if ufunc in (np.negative, np.add, np.subtract):
             return Computed(values, lambda: sum(map(_error, inputs)))
         if ufunc in (np.maximum, np.minimum):
@@ -79,12 +79,12 @@ def _error(value: Any) -> Any:
     return value.error() if isinstance(value, Computed) else 0.0
 
 
-def _near(one: Computed, other: Computed) -> Array:
+def _is_near(one: Computed, other: Computed) -> Array:
     found: Array = np.abs(one.values.astype(np.float64) - other.values.astype(np.float64)) <= one.error() + other.error()
     return found
 
 
-def moving(function: Callable[..., Array]) -> Callable[..., Any]:
+def move_arguments(function: Callable[..., Array]) -> Callable[..., Any]:
     """A function of NumPy that moves the elements of its first arguments (an array, or two), for what dispatches gave as well."""
 
     def move(array: Any, *rest: Any) -> Any:
@@ -95,20 +95,22 @@ def moving(function: Callable[..., Array]) -> Callable[..., Any]:
                 lambda: function(*(np.broadcast_to(each.error(), each.shape) for each in (array, other)), *more),
             )
         if isinstance(array, Computed):
-            return array.moved(lambda values: function(values, *map(_plain, rest)))
+            return array.move_elements(lambda values: function(values, *map(_plain, rest)))
         return function(array, *map(_plain, rest))
 
     return move
 
 
-def computed(case: Case, name: str, inputs: Mapping[str, Array], actual: Array, values: Array, info: BackendInfo) -> Computed:
+def computed_output(
+    case: Case, name: str, inputs: Mapping[str, Array], actual: Array, values: Array, info: BackendInfo
+) -> Computed:
     """What a dispatch of the case wrote to the output ``name``: ``actual``, and as the law has it ``values``."""
 
     tolerance, of = tolerance_of(case.operator, name, case.desc, basis=case.basis), data_type(case.desc.tensor(name).data_type)
     if tolerance.compare == "bits" or tolerance.judge in ("exact", "check") or not (of.is_float or tolerance.judge == "discrete"):
         return Computed(values, lambda: 0.0)
 
-    def allowed(answer: Answer) -> Array:
+    def allowed_error(answer: Answer) -> Array:
         """Any error where the answer is not defined, or may be infinite or NaN."""
         bound = CLASSES[tolerance.judge](BoundInputs(actual, local(answer.value), answer, tolerance, of, info))
         found = np.zeros(actual.shape) + (bound.allowed if bound.right is None else 0.0 if bound.width is None else bound.width)
@@ -122,7 +124,7 @@ def computed(case: Case, name: str, inputs: Mapping[str, Array], actual: Array, 
     def error() -> Array:
         answers = computed_answers(case, inputs).values()
         with np.errstate(all="ignore"):
-            largest: Array = np.max([allowed(each[name]) for each in answers], axis=0)
+            largest: Array = np.max([allowed_error(each[name]) for each in answers], axis=0)
         return largest.reshape(values.shape)
 
     return Computed(values, error)

@@ -39,7 +39,7 @@ def execute_drawn(
     if outcome.status in (PASS, UNSUPPORTED) or number_in(case.id) is None:
         return result_of(case, outcome, perf_counter() - started), None
     trial = _Trial(case, outcome, backend, info, timeout)
-    if causes is not None and (cause := trial.known(causes)):
+    if causes is not None and (cause := trial.known_cause(causes)):
         return result_of(case, outcome, perf_counter() - started), cause
     example, found = trial.simplest()
     cause = Cause(case.id, check_of(found), trial.simplifier.needs())
@@ -68,12 +68,12 @@ class _Trial:
         case_of(model, genes, label)  # asks for all numbers
         self.simplifier = Reducer(model, genes, case, label, self._fails_alike)
 
-    def known(self, causes: Causes) -> Cause | None:
+    def known_cause(self, causes: Causes) -> Cause | None:
         """The known cause that the case shows, if it shows no other: without any one of its needs, it does not fail in this way."""
         operator, tried = self.given.operator.name, set[object]()
         if cause := causes.likeliest(operator, self.check):
             return cause
-        while cause := causes.met(operator, traits_of(self.simplifier.model, self.simplifier.case), self.check, tried):
+        while cause := causes.met_cause(operator, traits_of(self.simplifier.model, self.simplifier.case), self.check, tried):
             tried.add(cause.signature)
             if not self._fails_without_one_of(cause.needs):
                 return cause
@@ -86,7 +86,7 @@ class _Trial:
     def _fails_without_one_of(self, needs: tuple[Need, ...]) -> bool:
         try:
             for need in needs:
-                if self.simplifier.without(need):
+                if self.simplifier.holds_without(need):
                     return True
         except StopIteration:
             pass

@@ -154,7 +154,7 @@ def simpler(trial: LawTrial, draft: Draft) -> Iterator[Draft]:
             else:
                 _, tensors = variable_tensors(trial, run)
             for low in (True, False):
-                cut = {name: _cut(array, tensors[name], low) for name, array in draft.arrays.items()}
+                cut = {name: _cut_array(array, tensors[name], low) for name, array in draft.arrays.items()}
                 arrays = {name: array for name, array in cut.items() if array is not None}
                 if len(arrays) == len(cut):
                     yield replace(draft, run=run, arrays=arrays)
@@ -170,7 +170,7 @@ def _halves(draft: Draft) -> Iterator[Draft]:
                 yield replace(draft, arrays={name: np.ascontiguousarray(array[at]) for name, array in draft.arrays.items()})
 
 
-def _cut(array: Array, tensor: TensorDesc, low: bool) -> Array | None:
+def _cut_array(array: Array, tensor: TensorDesc, low: bool) -> Array | None:
     """The low or the high end of an array in every dimension in which the tensor has become smaller; None if it has grown."""
     if array.ndim != len(tensor.sizes) or any(new > old for new, old in zip(tensor.sizes, array.shape, strict=True)):
         return None

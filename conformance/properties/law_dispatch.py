@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.answers import holds_bits
-from dmlcts.conformance.execution.execute import undeclared
+from dmlcts.conformance.execution.execute import undeclared_outcome
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.memory import stray_writes
 from dmlcts.conformance.execution.outcome import Outcome, attempt
-from dmlcts.conformance.properties.computed import Computed, computed
+from dmlcts.conformance.properties.computed import Computed, computed_output
 from dmlcts.generator.case.case import REFERENCE, Case
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.desc_plan import DescPlan, Types
@@ -79,7 +79,7 @@ class _Called:
     sizes: tuple[int, ...] | None
 
 
-def dispatching(trial: LawTrial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Computed]]:
+def dispatch_functions(trial: LawTrial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Computed]]:
     """``f``, and the other operators that the relation uses. ``sizes`` are those of all variables, None if they differ."""
     desc = trial.case.desc
     count = next(desc.tensors())[1].DimensionCount
@@ -121,7 +121,7 @@ def _on_rows(trial: LawTrial, called: _Called, *arguments: Any) -> Computed:
         given[field.name] = content.reshape(tensor.sizes)
     output = operator.outputs()[0].name
     own = sizes_in_law(desc.tensor(output), sizes)
-    return _dispatched(trial, operator, desc, given, output).moved(lambda array: array.reshape(own))
+    return _dispatch(trial, operator, desc, given, output).move_elements(lambda array: array.reshape(own))
 
 
 def _on_tensors(trial: LawTrial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Computed:
@@ -165,7 +165,7 @@ def _on_tensors(trial: LawTrial, called: _Called, *arguments: Any, output: str =
     content = {
         name: _content(operator, name, array, desc.tensor(name).data_type, desc.tensor(name).sizes) for name, array in given.items()
     }
-    return _dispatched(trial, operator, desc, content, output or operator.outputs()[0].name)
+    return _dispatch(trial, operator, desc, content, output or operator.outputs()[0].name)
 
 
 def _by_tensor(field: Field, argument: Any) -> dict[str, Any]:
@@ -175,11 +175,11 @@ def _by_tensor(field: Field, argument: Any) -> dict[str, Any]:
     )
 
 
-def _dispatched(trial: LawTrial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Computed:
+def _dispatch(trial: LawTrial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Computed:
     """What one dispatch writes to the output ``name``, as values for a law. Raises Incomplete."""
     case: Case = replace(trial.case, desc=desc, operator=operator, expect=REFERENCE, data={})
     prefix = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
-    excluded = undeclared(case, trial.info)
+    excluded = undeclared_outcome(case, trial.info)
     if excluded is not None:
         raise Incomplete(replace(excluded, message=f"{prefix}{excluded.message}"))
     layout = lay_out(case, given, {}, trial.timeout)
@@ -192,7 +192,7 @@ def _dispatched(trial: LawTrial, operator: Operator, desc: OperatorDesc, given: 
     name, tensor = desc.called(name)[0]
     binding = layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
-    return computed(
+    return computed_output(
         case, name, given, output, _in_law(output, tensor, _works_on_bits(operator, tolerance_of(operator, name, desc))), trial.info
     )
 

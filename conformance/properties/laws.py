@@ -42,11 +42,11 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.execution.answers import holds_bits
 from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, BoundInputs
-from dmlcts.conformance.execution.judge.compare import within
+from dmlcts.conformance.execution.judge.compare import compare_within
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.conformance.properties.computed import moving
-from dmlcts.conformance.properties.law_dispatch import Incomplete, LawTrial, dispatching, in_rows
+from dmlcts.conformance.properties.computed import move_arguments
+from dmlcts.conformance.properties.law_dispatch import Incomplete, LawTrial, dispatch_functions, in_rows
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record.record import FAIL, PASS
 from dmlcts.spec.model.abi import data_type
@@ -91,7 +91,7 @@ def law_outcome(trial: LawTrial, arrays: Mapping[str, Array]) -> Outcome:
         **_functions(trial),
     }
     try:
-        broken = _broken(trial, relation, scope, sizes)
+        broken = _broken_elements(trial, relation, scope, sizes)
     except Incomplete as error:
         return error.outcome
     except IndexError as error:  # an output is an invalid index into its tensor
@@ -100,7 +100,7 @@ def law_outcome(trial: LawTrial, arrays: Mapping[str, Array]) -> Outcome:
         return Outcome(PASS)
     at = tuple(int(i) for i in broken[0])
     if rows:
-        values_text = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
+        values_text = ", ".join(f"{name} = {_value_text(values[at])}" for name, values in variables.items())
     else:
         values_text = (
             ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
@@ -110,14 +110,14 @@ def law_outcome(trial: LawTrial, arrays: Mapping[str, Array]) -> Outcome:
     return Outcome(FAIL, f"{relation.law.text} does not hold for {values_text}", evidence={"law": law})
 
 
-def _broken(trial: LawTrial, relation: Relation, scope: Mapping[str, object], sizes: tuple[int, ...] | None) -> Array:
+def _broken_elements(trial: LawTrial, relation: Relation, scope: Mapping[str, object], sizes: tuple[int, ...] | None) -> Array:
     """Where the law does not hold although its ``where`` does. Raises Incomplete, IndexError, and SpecError as ``law_outcome``."""
     part = "where"
     try:
         with np.errstate(all="ignore"):
             mask = np.asarray(True) if relation.where is None else np.asarray(relation.where.evaluate(scope), np.bool_)
             part = "law"
-            holds = np.asarray(relation.law.evaluate({**scope, **dispatching(trial, relation, sizes)}), np.bool_)
+            holds = np.asarray(relation.law.evaluate({**scope, **dispatch_functions(trial, relation, sizes)}), np.bool_)
             return np.argwhere(~np.broadcast_to(holds, sizes or holds.shape) & mask)
     except FAILURES as error:
         if isinstance(error, IndexError) and not isinstance(error, np.exceptions.AxisError):
@@ -136,7 +136,7 @@ def _variable(operator: Operator, name: str, array: Array, type_name: str) -> Ar
     return array.astype(np.float64) if is_float else array
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"{value} ({value:#x})" if isinstance(value, np.unsignedinteger) else repr(value.item())
 
 
@@ -150,18 +150,18 @@ def _functions(trial: LawTrial) -> dict[str, Callable[..., Any]]:
         "isnan": np.isnan,
         "maximum": np.maximum,
         "minimum": np.minimum,
-        "near": partial(_near, trial, output, type_name),
-        "round_to": partial(_rounded, type_name),
+        "near": partial(_is_near, trial, output, type_name),
+        "round_to": partial(_round_to_type, type_name),
         "sign": np.sign,
         "sqrt": np.sqrt,
         "sums": lambda x, axes: np.sum(np.asarray(x), axis=_axes(axes), keepdims=True, dtype=np.float64),
         "largest": lambda x, axes: np.max(np.asarray(x), axis=_axes(axes), keepdims=True),
-        "concat": moving(lambda a, b, axis: np.concatenate((a, b), axis=axis)),
+        "concat": move_arguments(lambda a, b, axis: np.concatenate((a, b), axis=axis)),
         "sizes": np.shape,
         "sorted": lambda x, axis: np.sort(np.asarray(x), axis=axis),
-        "swapped": moving(np.swapaxes),
-        "reshaped": moving(lambda x, sizes: np.reshape(x, tuple(sizes))),
-        "padded": moving(lambda x, before, after: np.pad(x, list(zip(before, after, strict=True)))),
+        "swapped": move_arguments(np.swapaxes),
+        "reshaped": move_arguments(lambda x, sizes: np.reshape(x, tuple(sizes))),
+        "padded": move_arguments(lambda x, before, after: np.pad(x, list(zip(before, after, strict=True)))),
         "like": np.full_like,
         "total": lambda x: np.sum(np.asarray(x), axis=-1, keepdims=True, dtype=np.float64),
         "where": np.where,
@@ -172,12 +172,12 @@ def _axes(axes: int | Sequence[int]) -> int | tuple[int, ...]:
     return axes if isinstance(axes, int) else tuple(axes)
 
 
-def _rounded(type_name: str, value: Any) -> Array:
+def _round_to_type(type_name: str, value: Any) -> Array:
     rounded = np.asarray(value).astype(numpy_dtype(type_name))
     return rounded.astype(np.float64) if data_type(type_name).is_float else rounded.astype(np.int64)
 
 
-def _near(trial: LawTrial, output: str, type_name: str, a: Any, b: Any, factor: float = 1.0) -> Array:
+def _is_near(trial: LawTrial, output: str, type_name: str, a: Any, b: Any, factor: float = 1.0) -> Array:
     """Whether ``a`` and ``b`` may both represent the same number in an output: NaN matches NaN, and an infinity one of its sign.
 
     Each may be off by the tolerance class's bound for it. Classes ``ulp`` and ``mixed`` have such a bound; the others' results are
@@ -190,12 +190,14 @@ def _near(trial: LawTrial, output: str, type_name: str, a: Any, b: Any, factor: 
         return np.asarray(np.equal(a, b))
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
 
-    def given(actual: Array, expected: Array) -> BoundInputs:
+    def bound_inputs(actual: Array, expected: Array) -> BoundInputs:
         answer = Answer(expected, argument=np.log(np.abs(expected)))
         return BoundInputs(actual, expected, answer, tolerance, data_type(type_name), trial.info)
 
     bounded = tolerance.judge in ("ulp", "mixed")
-    allowed = factor * sum(CLASSES[tolerance.judge](given(x, x)).allowed for x in (a, b)) if bounded else 0.0
+    allowed = factor * sum(CLASSES[tolerance.judge](bound_inputs(x, x)).allowed for x in (a, b)) if bounded else 0.0
     # Neither is the reference: what a policy excuses in one (a denormal that became 0) it excuses in either.
-    found: Array = within(given(a, b), Bound(allowed), ()).right | within(given(b, a), Bound(allowed), ()).right
+    found: Array = (
+        compare_within(bound_inputs(a, b), Bound(allowed), ()).right | compare_within(bound_inputs(b, a), Bound(allowed), ()).right
+    )
     return found

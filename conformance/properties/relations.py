@@ -15,7 +15,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
-from dmlcts.conformance.execution.execute import outcome_of, undeclared
+from dmlcts.conformance.execution.execute import outcome_of, undeclared_outcome
 from dmlcts.conformance.execution.outcome import Outcome, result_of
 from dmlcts.conformance.properties.examples import (
     Draft,
@@ -51,13 +51,13 @@ def execute_property(
     """
     started = perf_counter()
     trial = LawTrial(case, backend, info, timeout)
-    excluded = undeclared(case, info)
+    excluded = undeclared_outcome(case, info)
     if excluded is not None:
         outcome = excluded
     elif case.expect == RELATION and all(data.literal is not None for data in case.data.values()):
         outcome = _outcome(trial, case)
     else:
-        outcome = _tried(trial, examples, f"{run_seed}{case.id}")
+        outcome = _try_examples(trial, examples, f"{run_seed}{case.id}")
     return result_of(case, outcome, perf_counter() - started)
 
 
@@ -68,7 +68,7 @@ def _outcome(trial: LawTrial, example: Case) -> Outcome:
     return law_outcome(trial, {name: literal_array(data.literal) for name, data in example.data.items() if data.literal})
 
 
-def _tried(trial: LawTrial, examples: int, seed: str) -> Outcome:
+def _try_examples(trial: LawTrial, examples: int, seed: str) -> Outcome:
     """The outcome of all examples: a pass, or the outcome of the first failing one after shrinking."""
     draft, outcome = first_failure(trial, examples, seed)
     law = trial.case.relation or "agreement"

@@ -33,7 +33,7 @@ class Simplified:
     text: str
 
 
-def simplified(case: Case, backend: Backend, info: BackendInfo, timeout: float, until: float) -> Simplified | None:
+def simplify(case: Case, backend: Backend, info: BackendInfo, timeout: float, until: float) -> Simplified | None:
     """The simplest case that fails as a given one does, found before a point of the monotonic clock.
 
     None if the case does not fail any more, or if it fails for where its tensors lie: the search begins with packed ones.

@@ -122,13 +122,13 @@ def run_case(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
 def _open(config: pytest.Config) -> Session:
     """The session for the options; ends pytest with a message if it cannot be opened."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
-    from dmlcts.conformance.backends.opening import apart
+    from dmlcts.conformance.backends.opening import separate_process
     from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.conformance.runner.workers.session import Session
     from dmlcts.reports.gate.waivers import WaiverError
 
     given = {name: config.getoption(f"--dmlcts-{name}") for name in ("backend", "timeout", "seed")}
-    given["backend"] = apart(given["backend"])  # in this process, it could end pytest with any exit code
+    given["backend"] = separate_process(given["backend"])  # in this process, it could end pytest with any exit code
     try:
         return Session(RunOptions(waivers=tuple(config.getoption("--dmlcts-waivers")), **given))
     except BackendUnavailable as error:

@@ -13,9 +13,9 @@ from time import perf_counter, process_time
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import is_in_process, opened_to_describe
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.folder.complete import completed
-from dmlcts.conformance.runner.folder.manifest import manifest_of, now, resumed, with_version
-from dmlcts.conformance.runner.folder.out_folder import claimed
+from dmlcts.conformance.runner.folder.complete import complete_record
+from dmlcts.conformance.runner.folder.manifest import manifest_of, now, resume_manifest, with_version
+from dmlcts.conformance.runner.folder.out_folder import claim_folder
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.conformance.runner.planning.selection import Selection, no_case
@@ -26,19 +26,19 @@ from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Worker, not_run
 from dmlcts.generator.case.case import HUGE
-from dmlcts.reports.gate.waivers import unused
+from dmlcts.reports.gate.waivers import unused_patterns
 from dmlcts.reports.record.record import SEARCH, Manifest, Record, Result
 from dmlcts.spec.model.abi import feature_level
 
 
 def run(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Record:
-    """The record of ``running``, for callers that write no reports to the output folder."""
-    with running(options, processes, progress, command) as record:
+    """The record of ``run_selected``, for callers that write no reports to the output folder."""
+    with run_selected(options, processes, progress, command) as record:
         return record
 
 
 @contextlib.contextmanager
-def running(
+def run_selected(
     options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = (), resume: bool = False
 ) -> Iterator[Record]:
     """Runs the cases that ``options`` select and yields the record, also after an interruption.
@@ -108,9 +108,9 @@ def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack) -> _Op
     out = Path(options.out)
     older = out.is_dir()
     if older:
-        stack.enter_context(claimed(out))
+        stack.enter_context(claim_folder(out))
     if older and not resume:
-        with _writing(out):
+        with _write_output(out):
             journal.set_aside(out)
     session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
     options = replace(options, feature_level=reported_level(options.feature_level, session.info))
@@ -118,7 +118,7 @@ def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack) -> _Op
     if not (options.cases or options.case_files or selection.has_case()):  # of the backend's feature level
         raise no_case(options)
     if not older:
-        stack.enter_context(claimed(out))
+        stack.enter_context(claim_folder(out))
     return _Opened(options, session, selection)
 
 
@@ -128,8 +128,8 @@ def _begin(opened: _Opened, progress: Progress, processes: int, command: Sequenc
     manifest = manifest_of(options, session.info, selection.operators, command)
     done: dict[str, Result] = {}
     if resume:
-        manifest, done = resumed(manifest, selection.operators, out)
-    with _writing(out):
+        manifest, done = resume_manifest(manifest, selection.operators, out)
+    with _write_output(out):
         folder = journal.begin(out, manifest, done.values())
     progress.begin(len(selection.operators), processes)
     plan = selection.plan(progress, folder, {case: result.status for case, result in done.items()})
@@ -163,7 +163,7 @@ def _close(run: _Begun, pool: Pool | None, interrupted: bool) -> bool:
             _print(problem)
         if pool is not None:
             pool.end(None if interrupted else plan)
-        if plan.stopped and not interrupted:
+        if plan.is_stopped and not interrupted:
             _list_left(plan, run.here)
     except KeyboardInterrupt:  # all cases may have run, and have their reports
         return True
@@ -173,15 +173,15 @@ def _close(run: _Begun, pool: Pool | None, interrupted: bool) -> bool:
 def _finish(run: _Begun, interrupted: bool, clock: float) -> Record:
     """The record of what has run, held against the plan where the run is complete."""
     plan, level = run.plan, run.opened.options.level
-    complete = plan.ended(interrupted)
+    complete = plan.has_ended(interrupted)
     if not complete:
         _list_rest(plan, run.opened.selection, run.folder)
     record = journal.read_parts(run.folder)
     without_case: tuple[str, ...] = ()
     if complete:
-        record = completed(record, plan)
+        record = complete_record(record, plan)
         if level != SEARCH:  # what a search did not draw says nothing about a waiver
-            without_case = unused(run.opened.session.waivers, [result.case for result in record.results])
+            without_case = unused_patterns(run.opened.session.waivers, [result.case for result in record.results])
     ended = replace(
         record.manifest,
         finished=now(),
@@ -204,7 +204,7 @@ def reported_level(asked: str, info: BackendInfo) -> str:
 
 
 @contextlib.contextmanager
-def _writing(out: Path) -> Iterator[None]:
+def _write_output(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -224,11 +224,11 @@ def _run_here(plan: RunPlan, worker: Worker, after_the_first: Callable[[], objec
         first = True
         while plan.unlisted:
             operator = plan.unlisted.popleft()
-            plan.add(operator, worker.listed(operator))
+            plan.add(operator, worker.list_cases(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
                 status, is_known, ending = worker.run(operator, index)
-                plan.ran(operator, index, status, is_known)
+                plan.on_result(operator, index, status, is_known)
                 plan.watch(0, operator, ending)
             if first:
                 after_the_first()
@@ -239,7 +239,7 @@ def _list_left(plan: RunPlan, worker: Worker) -> None:
     """Lists the operators that a run which was stopped has not come to; none of their cases is run."""
     with worker:
         for operator in plan.not_listed:
-            plan.add(operator, worker.listed(operator))
+            plan.add(operator, worker.list_cases(operator))
 
 
 _LISTING = 5.0

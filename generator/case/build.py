@@ -10,7 +10,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any
 
-from dmlcts.generator.case.case import LONGEST_ID, Case, Data, beyond
+from dmlcts.generator.case.case import LONGEST_ID, Case, Data, is_beyond
 from dmlcts.generator.plan.attributes import value_label, value_text
 from dmlcts.generator.plan.desc_plan import DescPlan
 from dmlcts.generator.plan.plan import Plan
@@ -79,12 +79,12 @@ def is_cut(case_id: str) -> bool:
     return _CUT in case_id
 
 
-def levelled(plan: Plan, core: Iterable[TypeChoice], most: str) -> Iterator[tuple[TypeChoice, str]]:
+def types_by_level(plan: Plan, core: Iterable[TypeChoice], most: str) -> Iterator[tuple[TypeChoice, str]]:
     """The covering type choices up to a level, each with its level: core for those in ``core``, full for the others."""
     core = tuple(core)
-    for choice in plan.covering:
+    for choice in plan.covering_choices:
         level = "core" if choice in core else "full"
-        if not beyond(level, most):
+        if not is_beyond(level, most):
             yield choice, level
 
 
@@ -109,7 +109,7 @@ def attribute_parts(plan: DescPlan, desc: OperatorDesc, configuration: str) -> l
     values. The label of a configuration that decides which tensors are present replaces everything that it determines.
     """
     operator = plan.operator
-    usual = plan.recomputed(desc, plan.usual).fields if len(plan.chosen) > _MANY else {}
+    usual = plan.recompute(desc, plan.usual).fields if len(plan.chosen) > _MANY else {}
     limits = operator.configurations.get(configuration, {})
     implied = {name for name, values in limits.items() if len(values) == 1} if limits.keys() & set(plan.tensors) else set()
     found = [configuration] if implied else []

@@ -30,7 +30,7 @@ LEVELS = ("smoke", "core", "full", HUGE)
 """Each level contains the ones before it. The last one is for machines with enough memory (generator/sweeps/memory), and never the default."""
 
 
-def beyond(level: str, most: str) -> bool:
+def is_beyond(level: str, most: str) -> bool:
     """Whether a level is higher than ``most``."""
     return LEVELS.index(level) > LEVELS.index(most)
 
@@ -109,10 +109,10 @@ class Case:
     note: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (to_json(self),)
+        return _unpickle, (to_json(self),)
 
 
-def _unpickled(data: Mapping[str, Any]) -> Case:
+def _unpickle(data: Mapping[str, Any]) -> Case:
     return from_json(data, load)
 
 

@@ -22,7 +22,7 @@ from dmlcts.spec.model.operator import Literal, Operator
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
-from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json, read_text, shortened, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, check, parse_json, path_text, read_text, shorten_text, validator
 
 LARGEST = 4 * MIB
 """The most bytes of a file."""
@@ -50,13 +50,15 @@ def read_case_file(file: Path) -> Case:
 def parse_case(text: str) -> Case:
     """A case from JSON. Raises InputError if the text is not JSON, CaseError if that is not a case."""
     data = parse_json(text)
-    check(validator("dmlcts.generator.case", "case"), data, lambda path, problem: CaseError(f"{at(path) or 'it'}: {problem}"))
+    check(
+        validator("dmlcts.generator.case", "case"), data, lambda path, problem: CaseError(f"{path_text(path) or 'it'}: {problem}")
+    )
     try:
         case = from_json(data, load)
     except KeyError as error:
-        raise CaseError(shortened(str(error.args[0]))) from None
+        raise CaseError(shorten_text(str(error.args[0]))) from None
     except FAILURES as error:
-        raise CaseError(shortened(str(error))) from None
+        raise CaseError(shorten_text(str(error))) from None
     problem = next(_problems(case), None)
     if problem:
         raise CaseError(problem)
@@ -66,7 +68,7 @@ def parse_case(text: str) -> Case:
         with np.errstate(all="ignore"):
             inputs(case)
     except (*FAILURES, KeyError) as error:
-        raise CaseError(f"its data cannot be made: {shortened(f'{type(error).__name__}: {error}')}") from None
+        raise CaseError(f"its data cannot be made: {shorten_text(f'{type(error).__name__}: {error}')}") from None
     return case
 
 
@@ -89,9 +91,9 @@ def _problems(case: Case) -> Iterator[str]:
         *((f"answers.{basis}", outputs) for basis, outputs in case.answers.items()),
     ):
         for name in sorted(names - tensors.keys()):
-            yield f"{section}.{shortened(name)}: the desc has no such tensor; it has {', '.join(tensors)}"
+            yield f"{section}.{shorten_text(name)}: the desc has no such tensor; it has {', '.join(tensors)}"
     for name in sorted(case.data.keys() - holders.keys()):
-        yield f"data.{shortened(name)}: the desc has no such tensor; it has {', '.join(holders)}"
+        yield f"data.{shorten_text(name)}: the desc has no such tensor; it has {', '.join(holders)}"
     yield from _data_problems(case, holders)
     if case.expect == VALUES and not case.answers:
         yield "answers: a case that expects values has answers"
@@ -103,7 +105,7 @@ def _problems(case: Case) -> Iterator[str]:
             yield f"in_place.{name}: {shared} is not a tensor before it with a resource of its own"
     if case.expect != REJECTION:
         for violation in violations(case.operator, case.desc):
-            yield f"desc: it is invalid, but must be rejected only in a case that expects that: {shortened(str(violation))}"
+            yield f"desc: it is invalid, but must be rejected only in a case that expects that: {shorten_text(str(violation))}"
         for name in {field.name for field in case.operator.fields if field.kind == "input"}:
             missing = [tensor for tensor in tensors if field_of(tensor) == name and tensor not in case.data]
             if missing and case.expect != RELATION:
@@ -141,7 +143,7 @@ def _data_problems(case: Case, tensors: dict[str, TensorDesc]) -> Iterator[str]:
         computed = RECIPES[data.recipe].computed if data.recipe else frozenset({"where"})
         for key, value in data.parameters.items():
             if key in computed and isinstance(value, str) and value not in expressions:
-                yield f"{where}.{shortened(key)}: not an expression of the operator's spec"
+                yield f"{where}.{shorten_text(key)}: not an expression of the operator's spec"
 
 
 def _own_expressions(operator: Operator) -> set[object]:

@@ -34,22 +34,22 @@ def matcher(expression: str) -> Callable[[str], bool]:
     Raises:
         ValueError: not a valid expression.
     """
-    code = compile(ast.Expression(_parsed(expression)), "<-k>", "eval")
+    code = compile(ast.Expression(_parse(expression)), "<-k>", "eval")
     return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)
 
 
 def may_match(expression: str, name: str) -> bool:
     """Whether a case of an operator may match; False only where none can. Raises ValueError as ``matcher`` does."""
-    return True in _outcomes(_parsed(expression), name)
+    return True in _outcomes(_parse(expression), name)
 
 
 def words_of(expression: str) -> list[str]:
     """The words of a valid expression, in lower case."""
-    return [str(node.value) for node in ast.walk(_parsed(expression)) if isinstance(node, ast.Constant) and node.value is not True]
+    return [str(node.value) for node in ast.walk(_parse(expression)) if isinstance(node, ast.Constant) and node.value is not True]
 
 
 @cache
-def _parsed(expression: str) -> ast.expr:
+def _parse(expression: str) -> ast.expr:
     tokens = re.findall(r"\(|\)|[^\s()]+", expression)
     if len(tokens) > _MOST_WORDS or _depth(tokens) > _DEEPEST:
         raise ValueError(

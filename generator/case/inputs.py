@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dmlcts.generator.case.case import REJECTION, Case, Data
 from dmlcts.generator.plan.attributes import NotGenerable
-from dmlcts.generator.values.indices import cycled
+from dmlcts.generator.values.indices import cycle_values
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.generator.values.special_sets import special_values
 from dmlcts.spec.model.desc import TensorDesc
@@ -56,7 +56,7 @@ def array(data: Data, tensor: TensorDesc, seed: str, fields: Mapping[str, object
         return literal_array(data.literal)
     if data.special:
         values = np.roll(data_values(data, tensor.data_type), -int(data.parameters.get("after", 0)))
-        return cycled(np.repeat(values, int(data.parameters.get("each", 1))), tensor.count).reshape(tensor.sizes)
+        return cycle_values(np.repeat(values, int(data.parameters.get("each", 1))), tensor.count).reshape(tensor.sizes)
     if data.alike:  # a recipe knows what is valid everywhere in a tensor that is one element
         tensor = replace(tensor, strides=(0,) * len(tensor.sizes))
     made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)), fields)
@@ -89,13 +89,13 @@ def recipe_array(
     entry = RECIPES[recipe]
     cells = np.frombuffer(raw, np.uint8).reshape(tensor.count, entry.width(tensor.data_type))
     known = {
-        name: _computed(value, fields) if name in entry.computed and isinstance(value, str) else value
+        name: _parameter_value(value, fields) if name in entry.computed and isinstance(value, str) else value
         for name, value in parameters.items()
     }
     return entry.make(cells, tensor.data_type, {**known, "tensor": tensor}).reshape(tensor.sizes)
 
 
-def _computed(parameter: float | int | str, fields: Mapping[str, object]) -> Any:
+def _parameter_value(parameter: float | int | str, fields: Mapping[str, object]) -> Any:
     """The value of a parameter's expression for a desc. Raises NotGenerable if it cannot be computed."""
     try:
         return compile_expression(str(parameter)).evaluate(fields)

@@ -28,7 +28,7 @@ class OperatorCases:
         """The cases that it must refuse."""
         return [case for case in self.cases if case.expect == REJECTION]
 
-    def breaking(self, rule: str) -> list[Case]:
+    def cases_breaking(self, rule: str) -> list[Case]:
         """The negative cases in which a rule (``constraint/same-sizes``) is broken, alone or with others."""
         return [case for case in self.negative if f"rejects/{rule}" in case.covers]
 
@@ -41,7 +41,7 @@ _SOME = 7
 """Of so many cases one is checked."""
 
 
-def some(cases: Iterable[Case]) -> Iterator[Case]:
+def some_cases(cases: Iterable[Case]) -> Iterator[Case]:
     """The first case of each kind, data type and expectation, and every seventh: enough for what code does to any case alike."""
     seen = set[tuple[str, str, str]]()
     for number, case in enumerate(cases):

@@ -26,7 +26,7 @@ def hints(operator: Operator) -> Iterator[str]:
     for source in operator.sources:
         if not source.commit and source.repo:
             yield f"no commit: {source.title!r} may change, and then nobody knows what was read; add `commit` in `sources`"
-    yield from _unfounded(operator)
+    yield from _unfounded_rules(operator)
 
 
 def _axes_without_sizes(operator: Operator) -> str:
@@ -38,9 +38,13 @@ def _axes_without_sizes(operator: Operator) -> str:
     return next((field.name for field in operator.attributes() if field.name in ("Axis", "Axes")), "")
 
 
-def _unfounded(operator: Operator) -> Iterator[str]:
+def _unfounded_rules(operator: Operator) -> Iterator[str]:
     """The rules that rest on a measurement where none is recorded, neither by a probe nor as an erratum or an example."""
-    shown = operator.measured or any(e.measured for e in operator.errata) or any(e.basis == MEASURED for e in operator.examples)
+    shown = (
+        operator.probe_measurements
+        or any(e.measured for e in operator.errata)
+        or any(e.basis == MEASURED for e in operator.examples)
+    )
     if shown:
         return
     rules = [f"constraint {constraint.label}" for constraint in operator.constraints if constraint.basis == MEASURED]

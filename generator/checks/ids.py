@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dmlcts.generator.case.case import LONGEST_ID, Case, from_json, to_json
 from dmlcts.generator.case.id_filter import may_match
-from dmlcts.generator.checks.given import Check, OperatorCases, some
+from dmlcts.generator.checks.given import Check, OperatorCases, some_cases
 from dmlcts.spec.reading.loader import load
 
 PART = r"[A-Za-z0-9_.+=,\[\]-]+"
@@ -59,7 +59,7 @@ def _any_number(found: re.Match[str]) -> str:
 
 def survive_json(given: OperatorCases) -> Iterator[str]:
     """A case goes to other processes, and into emitted tests, as JSON."""
-    for case in some(given.cases):
+    for case in some_cases(given.cases):
         text = json.dumps(to_json(case), allow_nan=False)
         back = from_json(json.loads(text), lambda name: given.operator if name == given.operator.name else load(name))
         if back != case and not (_holds_nan(case) and json.dumps(to_json(back)) == text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dmlcts.generator.case.case import LEVELS, Case, beyond
+from dmlcts.generator.case.case import LEVELS, Case, is_beyond
 from dmlcts.generator.case.emit import TITLES
 from dmlcts.generator.checks.given import Check, OperatorCases
 from dmlcts.generator.checks.promises import at_its_level, of_fields
@@ -34,7 +34,7 @@ def every_width_and_a_large_tensor_are_tried(given: OperatorCases) -> Iterator[s
 
     Laws and gaps, of which core has each once, have all widths in full.
     """
-    core = [case for case in given.cases if not beyond(case.level, "core")]
+    core = [case for case in given.cases if not is_beyond(case.level, "core")]
     widths = {_width(case) for case in given.cases}
     with_data = ("combination", "values") if given.operator.inputs() else ("combination",)
     for level, cases, kinds in (("core", core, with_data), ("full", given.cases, ("property", "gaps"))):
@@ -60,7 +60,7 @@ def core_has_each_rule_law_and_gap(given: OperatorCases) -> Iterator[str]:
     """Of what full tries with other types and places too, core has each once."""
     for kind, about in (("negative", "rejects/"), ("property", "relation/"), ("gaps", "gaps/")):
         cases = [case for case in given.cases if case.kind == kind]
-        tried = {label for case in cases if not beyond(case.level, "core") for label in case.covers}
+        tried = {label for case in cases if not is_beyond(case.level, "core") for label in case.covers}
         for label in dict.fromkeys(label for case in cases for label in case.covers if label.startswith(about)):
             if label not in tried:
                 yield f"{given.operator.name}: level core has no {kind} case of {label}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Set
 from math import prod
 
 from dmlcts.generator.checks.given import Check, OperatorCases
-from dmlcts.generator.negative.cases import unenforced
+from dmlcts.generator.negative.cases import unenforced_rules
 from dmlcts.generator.plan.tensor_names import tensor_names
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.model.desc import field_of
@@ -19,9 +19,9 @@ TABLE_RULES = {"data-type": "DataType", "dimension-count": "DimensionCount"}
 """The rules of a tensor's row in the support tables, each with what constraints tie together."""
 
 
-def accepted(operator: Operator, rule: str) -> bool:
+def is_accepted(operator: Operator, rule: str) -> bool:
     """Whether DirectML.dll was measured to accept all that breaks the rule, with whatever data types."""
-    return rule in unenforced(operator)
+    return rule in unenforced_rules(operator)
 
 
 def _accepted_at(operator: Operator, rule: str, tensor: str) -> bool:
@@ -68,12 +68,12 @@ def constraints_are_broken_alone(given: OperatorCases) -> Iterator[str]:
     in_part = {entry.rule for entry in given.operator.accepts}  # the cases that break it alone may be those that were accepted
     for constraint in given.operator.constraints:
         rule = f"constraint/{constraint.label}"
-        if constraint.before or accepted(given.operator, rule):
+        if constraint.before or is_accepted(given.operator, rule):
             continue
-        found = [set(case.covers) - {f"rejects/{rule}"} for case in given.breaking(rule)]
+        found = [set(case.covers) - {f"rejects/{rule}"} for case in given.cases_breaking(rule)]
         if not found:
             yield f"no case breaks {rule}; {_TO_BREAK}"
-        elif set() not in found and not _implied(given.operator, constraint) and rule not in in_part:
+        elif set() not in found and not _is_implied(given.operator, constraint) and rule not in in_part:
             others = sorted(label.removeprefix("rejects/") for label in min(found, key=len))
             yield f"no case breaks {rule} alone: {', '.join(others)} is broken with it; {_TO_BREAK}"
 
@@ -84,7 +84,7 @@ _TO_BREAK = (
 )
 
 
-def _implied(operator: Operator, constraint: Constraint) -> bool:
+def _is_implied(operator: Operator, constraint: Constraint) -> bool:
     """Whether tensors have as many dimensions anyway: those of equal sizes, or those for which the tables list one count."""
     same = (set(other.tensors) for other in operator.constraints if other.same == "Sizes" and other.when is None)
     rows = [row for table in operator.tables() for name, row in table.tensors.items() if name in constraint.tensors]
@@ -98,16 +98,16 @@ def constraints_are_broken_at_each_tensor(given: OperatorCases) -> Iterator[str]
     lenient = {  # which cannot be changed without breaking what nobody need refuse
         name
         for constraint in constraints
-        if constraint.that and accepted(given.operator, f"constraint/{constraint.label}")
+        if constraint.that and is_accepted(given.operator, f"constraint/{constraint.label}")
         for name in constraint.that.names
     }
     for constraint in constraints:
         rule = f"constraint/{constraint.label}"
-        if not constraint.same or constraint.before or accepted(given.operator, rule):
+        if not constraint.same or constraint.before or is_accepted(given.operator, rule):
             continue
         odd: dict[str, set[tuple[int, ...]]] = {}
         usual: set[tuple[int, ...]] = set()
-        for case in given.breaking(rule):
+        for case in given.cases_breaking(rule):
             tensors = {name: tensor for of in constraint.tensors for name, tensor in case.desc.called(of)}
             odd |= {name: set() for name in tensors if name not in odd}
             values = Counter(getattr(tensor, constraint.same) for tensor in tensors.values())
@@ -137,13 +137,13 @@ def _changed_everywhere(sizes: tuple[int, ...]) -> set[tuple[int, ...]]:
 def table_rules_are_broken_by_tied_tensors(given: OperatorCases) -> Iterator[str]:
     """A data type or a dimension count that no table has: in all tensors that must have the same, and in no other."""
     for what, same in TABLE_RULES.items():
-        for group in _tied(given.operator, same):
+        for group in _tied_groups(given.operator, same):
             about = [
                 case
                 for case in given.negative
                 if case.rule in {f"support/{name}/{what}" for of in group for name, _ in case.desc.called(of)}
             ]
-            if what == "dimension-count" and not about and _fixed(given.operator, group):
+            if what == "dimension-count" and not about and _is_rank_fixed(given.operator, group):
                 continue  # another count breaks the shape too
             expected = ({f"rejects/support/{name}/{what}" for of in group for name, _ in case.desc.called(of)} for case in about)
             if not any(set(case.covers) == labels for case, labels in zip(about, expected, strict=True)):
@@ -153,7 +153,7 @@ def table_rules_are_broken_by_tied_tensors(given: OperatorCases) -> Iterator[str
                 )
 
 
-def _tied(operator: Operator, what: str) -> set[frozenset[str]]:
+def _tied_groups(operator: Operator, what: str) -> set[frozenset[str]]:
     """The tensors in groups that must always have the same ``what``."""
     groups = {frozenset({name}) for name in tensor_names(operator)}
     for constraint in operator.constraints:
@@ -163,7 +163,7 @@ def _tied(operator: Operator, what: str) -> set[frozenset[str]]:
     return groups
 
 
-def _fixed(operator: Operator, names: Iterable[str]) -> bool:
+def _is_rank_fixed(operator: Operator, names: Iterable[str]) -> bool:
     """Whether the shapes give these tensors one dimension count."""
     rows = [row for shape in operator.shapes for name, row in shape.sizes.items() if name in names]
     return not any(size.startswith("*") for row in rows for size in row)

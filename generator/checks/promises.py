@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.case.inputs import data_values
-from dmlcts.generator.negative.cases import unenforced
+from dmlcts.generator.negative.cases import unenforced_rules
 from dmlcts.generator.plan.attributes import NotGenerable, choice_labels
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.sweeps.networks import label_of, promised_networks
@@ -33,7 +33,7 @@ class Column:
     missing: tuple[str, ...]
 
     @property
-    def covered(self) -> int:
+    def covered_count(self) -> int:
         """How many promises have a case."""
         return self.promised - len(self.missing)
 
@@ -63,7 +63,7 @@ def coverage(operator: Operator, cases: Sequence[Case], referenced: bool) -> Cov
     return Coverage(operator.name, tuple(columns), len(cases))
 
 
-def promised(operator: Operator) -> frozenset[str]:
+def promised_labels(operator: Operator) -> frozenset[str]:
     """The labels of every promise of the operator; a case covers more, such as an attribute's value that follows from its sizes."""
     return frozenset(label for promises in COLUMNS.values() for label in promises(operator))
 
@@ -143,7 +143,7 @@ def _relations(operator: Operator) -> Iterator[str]:
 
 
 def _rejections(operator: Operator) -> Iterator[str]:
-    accepted, plain = set(map(of_fields, unenforced(operator))), _plain_tensors(operator)
+    accepted, plain = set(map(of_fields, unenforced_rules(operator))), _plain_tensors(operator)
     # A constraint that a level lifted can be broken only below it, and a backend is tested at its newest level.
     labels = [f"constraint/{constraint.label}" for constraint in operator.constraints if constraint.before is None]
     for field in operator.fields:

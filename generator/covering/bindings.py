@@ -36,13 +36,13 @@ def is_allowed(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Fac
     return known is None or known(model, desc, row, factor, value)
 
 
-def _chosen(model: Model, row: Sequence[int], name: str) -> str:
+def _chosen_value(model: Model, row: Sequence[int], name: str) -> str:
     at = model.place.get(name, NONE)
     return model.factors[at].values[row[at]] if at != NONE and row[at] != NONE else ""
 
 
 def _aliases(model: Model, row: Sequence[int]) -> Mapping[str, str]:
-    return model.aliases.get(_chosen(model, row, "in place"), {})
+    return model.aliases.get(_chosen_value(model, row, "in place"), {})
 
 
 def _layout_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
@@ -53,25 +53,25 @@ def _layout_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: F
         return True
     same = {factor.of, *(name for pair in aliases.items() if factor.of in pair for name in pair)}
     same |= {name for pair in aliases.items() if same & set(pair) for name in pair}
-    layouts = [_chosen(model, row, f"layout {name}") for name in same]
+    layouts = [_chosen_value(model, row, f"layout {name}") for name in same]
     return all(layout in ("", value) for layout in layouts) and _may_have(model.plan.operator, value, same)
 
 
 def _alias_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
     operator, pairs = model.plan.operator, model.aliases.get(value, {}).items()
     names = {name for pair in pairs for name in pair}
-    layouts = {_chosen(model, row, f"layout {name}") for name in names} - {""}
+    layouts = {_chosen_value(model, row, f"layout {name}") for name in names} - {""}
     return (
         all(desc.fields[name] is not None and desc.fields[name] == desc.fields[on] for name, on in pairs)
         and len(layouts) < 2
-        and not names & set(model.owned.get(_chosen(model, row, "owned"), ()))
+        and not names & set(model.owned_sets.get(_chosen_value(model, row, "owned"), ()))
         and all(_may_have(operator, layout, names) for layout in layouts)
     )
 
 
 def _owned_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
     names, aliases = owned_inputs(model, desc, value), _aliases(model, row)
-    enough = len(names) > 1 if value == "all" else len(names) >= len(model.owned.get(value, ()))
+    enough = len(names) > 1 if value == "all" else len(names) >= len(model.owned_sets.get(value, ()))
     return enough and not {*aliases, *aliases.values()} & set(names)
 
 
@@ -103,7 +103,7 @@ def _may_have(operator: Operator, layout: str, tensors: Iterable[str]) -> bool:
 
 def owned_inputs(model: Model, desc: OperatorDesc, value: str) -> tuple[str, ...]:
     """The present inputs of a value of the factor ``owned``."""
-    return tuple(name for of in model.owned.get(value, ()) for name, _ in desc.called(of))
+    return tuple(name for of in model.owned_sets.get(value, ()) for name, _ in desc.called(of))
 
 
 def bind(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> tuple[OperatorDesc, dict[str, Binding]]:
@@ -122,7 +122,7 @@ def bind(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Ra
             laid = replace(tensor, strides=tensor.effective_strides)
         if slack == "binding":
             bindings[name] = Binding(short=-16)
-        changed[name] = slackened(laid, slack, name in owned)
+        changed[name] = with_slack(laid, slack, name in owned)
     for name, on in model.aliases.get(values.get("in place", ""), {}).items():
         if desc.fields[name] == desc.fields[on]:
             changed[name] = changed[on]
@@ -149,7 +149,7 @@ def _some_of_arrays(names: Sequence[str], random: Random) -> list[str]:
     return found
 
 
-def slackened(tensor: TensorDesc, slack: str, owned: bool) -> TensorDesc:
+def with_slack(tensor: TensorDesc, slack: str, owned: bool) -> TensorDesc:
     """A tensor with a value of the factor ``slack`` as far as it is in the tensor's desc, and DirectML's if ``owned``."""
     if owned:
         tensor = replace(tensor, flags=abi().tensor_flags["OWNED_BY_DML"])

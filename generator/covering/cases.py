@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import accumulate
 
 from dmlcts.generator.case.build import distinct
-from dmlcts.generator.case.case import HUGE, Case, beyond
+from dmlcts.generator.case.case import HUGE, Case, is_beyond
 from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.space import Combinations, space_of
 from dmlcts.generator.covering.stored import CoveringArray, read_arrays
@@ -51,11 +51,11 @@ def unfused_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     A fused operator has a dozen values and makes a kernel of its own, so nearly every row has one: a pair of two other things meets a host without fused
     operators, or the kernel of an unfused dispatch, by chance alone. Here each pair occurs beside none.
     """
-    if not beyond(_UNFUSED, most):
-        yield from distinct(_unfused(plan))
+    if not is_beyond(_UNFUSED, most):
+        yield from distinct(_unfused_cases(plan))
 
 
-def _unfused(plan: Plan) -> Iterator[Case]:
+def _unfused_cases(plan: Plan) -> Iterator[Case]:
     space = space_of(plan)
     fused = _fused_factors(space)
     if not fused:
@@ -85,7 +85,7 @@ def _bound_again(space: Combinations, row: Row) -> Row | None:
         return None
     found = list(row)
     for at in range(space.structural, len(found)):
-        if found[at] != NONE and found[at] not in space.allowed(packed, found, at):
+        if found[at] != NONE and found[at] not in space.allowed_values(packed, found, at):
             found[at] = space.usual[at]
     return tuple(found) if space.finish(packed, tuple(found)) else None
 
@@ -112,14 +112,17 @@ def array_of(plan: Plan, most: str) -> CoveringArray:
     """
     operator, every = plan.operator, arrays_of(plan.operator)
     if not every:
-        print(f"dmlcts: no rows of {operator.name} are stored: computed, which may take minutes: {_how(operator)}", file=sys.stderr)
-        return compute_rows(plan, most, about(plan))
+        print(
+            f"dmlcts: no rows of {operator.name} are stored: computed, which may take minutes: {_advice(operator)}", file=sys.stderr
+        )
+        return compute_rows(plan, most, empty_array(plan))
     if operator.edition is None and is_stale(operator):
         print(
-            f"dmlcts: the rows of {operator.name} are stale: what is new in its spec is in none: {_how(operator)}", file=sys.stderr
+            f"dmlcts: the rows of {operator.name} are stale: what is new in its spec is in none: {_advice(operator)}",
+            file=sys.stderr,
         )
     lists = lists_of(operator) if operator.edition is None else every[operator.edition].lists
-    return _joined(plan, [array for array in every if array.lists == lists])
+    return _join_arrays(plan, [array for array in every if array.lists == lists])
 
 
 def row_values(operator: Operator) -> Iterator[dict[str, str]]:
@@ -128,7 +131,7 @@ def row_values(operator: Operator) -> Iterator[dict[str, str]]:
         yield from map(model_of(plan).values_of, array_of(plan, "core").rows)
 
 
-def _how(operator: Operator) -> str:
+def _advice(operator: Operator) -> str:
     return f"`dmlcts spec arrays {operator.name}`"
 
 
@@ -139,14 +142,14 @@ def is_stale(operator: Operator) -> bool:
     return not every or every[-1].lists != lists_of(operator) or every[-1].digest != digest(model_of(plan_of(operator)))
 
 
-def about(plan: Plan) -> CoveringArray:
+def empty_array(plan: Plan) -> CoveringArray:
     """An empty array that says what it is of."""
     model = model_of(plan)
     factors = {factor.name: list(factor.values) for factor in model.factors}
     return CoveringArray(digest(model), {}, {}, (), lists=lists_of(plan.operator), factors=factors)
 
 
-def _joined(plan: Plan, arrays: Sequence[CoveringArray]) -> CoveringArray:
+def _join_arrays(plan: Plan, arrays: Sequence[CoveringArray]) -> CoveringArray:
     """The rows of several sections that were computed for the same values, those of a level together. Rows and numbers of other rules than today's
     are checked.
     """
@@ -164,7 +167,7 @@ def _joined(plan: Plan, arrays: Sequence[CoveringArray]) -> CoveringArray:
     ends = dict(zip(rows, accumulate(map(len, rows.values())), strict=True))
     feasible = arrays[-1].feasible if arrays else {}
     return replace(
-        about(plan), ends=ends, feasible=feasible, rows=every, random=(*random[0], *random[1]), random_core=len(random[0])
+        empty_array(plan), ends=ends, feasible=feasible, rows=every, random=(*random[0], *random[1]), random_core=len(random[0])
     )
 
 

@@ -37,8 +37,8 @@ def choose_rows(
     for level in array.ends:
         lower = len(chosen)
         known += (older or {}).get(level, ())
-        for tuples, share in _wanted(space, level):
-            places = [tuples.of(row) for row in rows]
+        for tuples, share in _wanted_tuples(space, level):
+            places = [tuples.places_of(row) for row in rows]
             covered = tuples.flags(known)
             feasible[level] = int((covered | tuples.flags(had)).sum())
             tuples.open[covered] = False
@@ -51,11 +51,11 @@ def choose_rows(
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
 
 
-def _wanted(space: Factors, level: str) -> Iterator[tuple[Tuples, float]]:
+def _wanted_tuples(space: Factors, level: str) -> Iterator[tuple[Tuples, float]]:
     """The tuples that a level's rows are chosen for, with the share that they must have; those of the level's strength last."""
     if level == WITH_COSTLY:
-        yield Tuples.among(space, 2, with_costly=True), 1.0
-    yield Tuples.among(space, STRENGTHS[level]), SHARES[level]
+        yield Tuples.from_space(space, 2, with_costly=True), 1.0
+    yield Tuples.from_space(space, STRENGTHS[level]), SHARES[level]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ def drop_redundant(
     others include earlier rows. An array that was chosen so stays as it is.
     """
     chosen = list(range(array.ends["core"]))
-    for tuples, _ in _wanted(space, "full"):
-        places = [tuples.of(np.array(row.values)) for row in rows]
+    for tuples, _ in _wanted_tuples(space, "full"):
+        places = [tuples.places_of(np.array(row.values)) for row in rows]
         own, elsewhere = (tuples.flags([has.values for has in every]) for every in (rows, others))
         tuples.open[:] = ~elsewhere
         wanted = int((own | elsewhere).sum())

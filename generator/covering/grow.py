@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.covering.choose_rows import choose_rows
 from dmlcts.generator.covering.search import Covering
 from dmlcts.generator.covering.space import Combinations, space_of
@@ -23,7 +23,7 @@ def compute_rows(plan: Plan, most: str, array: CoveringArray, older: Older | Non
     space, older = space_of(plan), older or {}
     known = [row for rows in older.values() for row in rows]
     covering = Covering(space, plan.operator.name, list(known), list(known))
-    levels = {level: strength for level, strength in STRENGTHS.items() if not beyond(level, most)}
+    levels = {level: strength for level, strength in STRENGTHS.items() if not is_beyond(level, most)}
     for level, strength in levels.items():
         for with_costly in (True, False) if level == WITH_COSTLY else (False,):
             covering.cover(2 if with_costly else strength, with_costly)
@@ -31,13 +31,13 @@ def compute_rows(plan: Plan, most: str, array: CoveringArray, older: Older | Non
                 covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
                 covering.cover(1)
                 covering.cover(2, with_costly)
-    rows = apart(space, covering.wanted[len(known) :])
+    rows = rows_by_id(space, covering.wanted[len(known) :])
     every = replace(array, ends=dict.fromkeys(levels, len(rows)), rows=tuple(rows))
     had = [row_of(space.model, case) for case in rows.values()]  # a case may have more than was asked of its row
     return choose_rows(space, every, had, list(map(space.cost, every.rows)), older)
 
 
-def apart(space: Combinations, rows: Iterable[Row]) -> dict[Row, Case]:
+def rows_by_id(space: Combinations, rows: Iterable[Row]) -> dict[Row, Case]:
     """The rows with their cases, without those whose id another has: an id does not say everything of a desc."""
     found: dict[str, tuple[Row, Case]] = {}
     for row in rows:

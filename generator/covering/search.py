@@ -79,7 +79,7 @@ class Space(Factors, Protocol):
         """What the structural values of a row become; None if the rules allow nothing like that."""
         ...
 
-    def allowed(self, skeleton: Any, row: Sequence[int], factor: int) -> Sequence[int]:
+    def allowed_values(self, skeleton: Any, row: Sequence[int], factor: int) -> Sequence[int]:
         """The values that another factor can have there, beside those chosen (NONE where nothing is chosen yet)."""
         ...
 
@@ -134,7 +134,7 @@ class Covering:
 
     def cover(self, strength: int, with_costly: bool = False) -> int:
         """Adds rows until each tuple of this strength is in one, or cannot be; of triples and more nearly each. Returns how many are in one."""
-        tuples = Tuples.among(self.space, strength, with_costly)
+        tuples = Tuples.from_space(self.space, strength, with_costly)
         strength = tuples.strength
         for conflict in (*self.conflicts, *(values for lower in self.unreached.values() for values in lower)):
             if len(conflict) <= strength:
@@ -155,7 +155,7 @@ class Covering:
         unreached = self.unreached.setdefault(tuples.strength, [])
         for place in np.flatnonzero(tuples.open).tolist():
             if tuples.open[place]:
-                target = tuples.at(place)
+                target = tuples.tuple_at(place)
                 if not self._reach(target, place, tuples, _TRIES if tuples.strength > 1 else _MORE_TRIES):
                     unreached.append(target)
                 tuples.open[place] = False
@@ -170,15 +170,15 @@ class Covering:
                 continue
             if len(recent) == _RECENT and sum(recent) / _RECENT * int(tuples.open.sum()) < _FEW_LEFT * covered:
                 return
-            recent.append(self._reach(tuples.at(place), place, tuples, _FEWER_TRIES))
+            recent.append(self._reach(tuples.tuple_at(place), place, tuples, _FEWER_TRIES))
             tuples.open[place] = False
 
     def _add_fullest(self, tuples: Tuples) -> None:
         """Adds rows that begin with no tuple, as long as they bring many: no time is lost with what cannot be."""
         adding_little = 0
         while adding_little < _ADDING_LITTLE:
-            made = self._completed({}, tuples, None, learn=False)
-            places = tuples.of(np.array(made[1])) if made is not None else np.array([], np.int64)
+            made = self._complete_row({}, tuples, None, learn=False)
+            places = tuples.places_of(np.array(made[1])) if made is not None else np.array([], np.int64)
             brought = int(tuples.open[places].sum())
             tuples.open[places] = False
             if made is not None and brought:
@@ -193,15 +193,15 @@ class Covering:
             given = {**dict(sorted(needed)), **dict(target)}
             if len({f for f, _ in needed | set(target)}) < len(needed | set(target)):
                 return True  # they need different values of one factor
-            if any(self._excluded(given, f, value) for f, value in given.items()):
+            if any(self._is_excluded(given, f, value) for f, value in given.items()):
                 return True
             learn = attempt == 1 or tuples.strength == 1
             share = (None, _UNUSUAL, 1.0)[attempt % 3]
-            made = self._best(given, tuples) if share is None else self._completed(given, tuples, share, learn)
+            made = self._best(given, tuples) if share is None else self._complete_row(given, tuples, share, learn)
             if made is None:
                 continue
             wanted, row = made
-            places = tuples.of(np.array(row))
+            places = tuples.places_of(np.array(row))
             if tuples.open[places].any():
                 tuples.open[places] = False
                 self.rows.append(row)
@@ -217,14 +217,14 @@ class Covering:
             if count and best is None:
                 break  # most likely it cannot be
             self._plain = count % 2 == 1
-            made = self._completed(given, tuples, None, learn=False)
-            brought = int(tuples.open[tuples.of(np.array(made[1]))].sum()) if made is not None else -1
+            made = self._complete_row(given, tuples, None, learn=False)
+            brought = int(tuples.open[tuples.places_of(np.array(made[1]))].sum()) if made is not None else -1
             if brought > most:
                 best, most = made, brought
         self._plain = False
         return best
 
-    def _completed(self, given: Mapping[int, int], tuples: Tuples, unusual: float | None, learn: bool) -> tuple[Row, Row] | None:
+    def _complete_row(self, given: Mapping[int, int], tuples: Tuples, unusual: float | None, learn: bool) -> tuple[Row, Row] | None:
         """A row with these values, and of each other factor the one with the most open tuples, or the usual one but for a share that is
         drawn: as wanted, and as it became. None if it becomes nothing.
         """
@@ -233,10 +233,10 @@ class Covering:
         for f, value in given.items():
             if f < space.structural:
                 row[f] = value
-        for f in self._shuffled(f for f in range(space.structural) if f not in given):
+        for f in self._shuffle(f for f in range(space.structural) if f not in given):
             chosen = {g: value for g, value in enumerate(row.tolist()) if value != NONE}
-            allowed = [value for value in space.possible(row.tolist(), f) if not self._excluded(chosen, f, value)]
-            row[f] = self._chosen(allowed, row, f, tuples, unusual)
+            allowed = [value for value in space.possible(row.tolist(), f) if not self._is_excluded(chosen, f, value)]
+            row[f] = self._choose_value(allowed, row, f, tuples, unusual)
         wanted = tuple(row.tolist())
         skeleton = space.skeleton(wanted)
         if skeleton is None:
@@ -247,23 +247,23 @@ class Covering:
         if any(row[f] != value for f, value in given.items() if f < space.structural):
             return None
         others = range(space.structural, len(space.counts))
-        for f in (*(f for f in others if f in given), *self._shuffled(f for f in others if f not in given)):
-            allowed = list(space.allowed(skeleton, row.tolist(), f))
+        for f in (*(f for f in others if f in given), *self._shuffle(f for f in others if f not in given)):
+            allowed = list(space.allowed_values(skeleton, row.tolist(), f))
             if f in given:
                 if given[f] not in allowed:
                     return None
                 row[f] = given[f]
             else:
-                row[f] = self._chosen(allowed, row, f, tuples, unusual)
+                row[f] = self._choose_value(allowed, row, f, tuples, unusual)
         found = tuple(row.tolist())
         return ((*skeleton.key, *found[space.structural :]), found) if space.finish(skeleton, found) else None
 
-    def _shuffled(self, factors: Iterable[int]) -> list[int]:
+    def _shuffle(self, factors: Iterable[int]) -> list[int]:
         found = list(factors)
         self._random.shuffle(found)
         return found
 
-    def _chosen(self, allowed: Sequence[int], row: NDArray[np.int64], f: int, tuples: Tuples, unusual: float | None) -> int:
+    def _choose_value(self, allowed: Sequence[int], row: NDArray[np.int64], f: int, tuples: Tuples, unusual: float | None) -> int:
         """The value with the most open tuples beside those chosen, of equal ones any; NONE if none is allowed."""
         if not allowed:
             return NONE
@@ -282,7 +282,7 @@ class Covering:
         turn = self._random.randrange(len(allowed))
         return max((*allowed[turn:], *allowed[:turn]), key=gains.__getitem__)
 
-    def _excluded(self, chosen: Mapping[int, int], f: int, value: int) -> bool:
+    def _is_excluded(self, chosen: Mapping[int, int], f: int, value: int) -> bool:
         """Whether a conflict excludes this value beside those chosen."""
         conflicts = self._by_value.get((f, value), ())
         return any(all(other == f or chosen.get(other) == wanted for other, wanted in conflict) for conflict in conflicts)
@@ -298,9 +298,9 @@ class Covering:
             if repaired != invalid and self.space.skeleton(repaired) is None:
                 invalid = repaired
         conflict = tuple((f, invalid[f]) for f in range(self.space.structural) if invalid[f] not in (NONE, base[f]))
-        while len(conflict) <= _NARROW and (other := self._repaired_by(_with(base, conflict), dict(conflict))) is not None:
+        while len(conflict) <= _NARROW and (other := self._repaired_by(_with_values(base, conflict), dict(conflict))) is not None:
             conflict = tuple(sorted((*conflict, (other, base[other]))))
-        if len(conflict) > _NARROW or not all(self.space.skeleton(_with(other, conflict)) is None for other in others):
+        if len(conflict) > _NARROW or not all(self.space.skeleton(_with_values(other, conflict)) is None for other in others):
             return
         self._remember(conflict)
         if len(conflict) <= tuples.strength:
@@ -312,7 +312,7 @@ class Covering:
         """
         changes = [(f, value) for f in range(self.space.structural) if f not in kept for value in range(self.space.counts[f])]
         for f, value in changes:
-            if self.space.skeleton(_with(invalid, ((f, value),))) is not None:
+            if self.space.skeleton(_with_values(invalid, ((f, value),))) is not None:
                 return f
         if len(kept) > 1:
             return None
@@ -320,7 +320,7 @@ class Covering:
         self._random.shuffle(
             pairs
         )  # one value may need two others, as an output of INT8 an input of INT8 and a function for integers
-        return next((pair[0][0] for pair in pairs if self.space.skeleton(_with(invalid, pair)) is not None), None)
+        return next((pair[0][0] for pair in pairs if self.space.skeleton(_with_values(invalid, pair)) is not None), None)
 
     def _remember(self, conflict: Values) -> None:
         self.conflicts[conflict] = None
@@ -328,7 +328,7 @@ class Covering:
             self._by_value.setdefault(each, []).append(conflict)
 
 
-def _with(row: Row, values: Values) -> Row:
+def _with_values(row: Row, values: Values) -> Row:
     """A row with some values changed."""
     changed = dict(values)
     return tuple(changed.get(f, value) for f, value in enumerate(row))

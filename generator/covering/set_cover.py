@@ -75,13 +75,13 @@ def prune(chosen: Sequence[int], places: Sequence[Places], costs: Sequence[int],
     own = [number[of[wanted[of]]] for of in places]
     total = int(wanted.sum())
     random = Random(len(chosen))  # noqa: S311 (reproducible, no secret)
-    best = _needed(chosen, own, costs, total)
+    best = _needed_rows(chosen, own, costs, total)
     for round_ in range(ROUNDS if len(best) > 2 else 0):
         given_up = _given_up(best, own, costs, total, max(2, int(random.choice(_SHARES) * len(best))), random, round_ % 2 == 1)
         kept = [row for row in best if row not in given_up]
         noisy = [cost * random.uniform(1 - _NOISE, 1 + _NOISE) for cost in costs]
         extend(kept, own.__getitem__, noisy, np.ones(total, np.bool_), total)
-        found = _needed(kept, own, costs, total)
+        found = _needed_rows(kept, own, costs, total)
         if sum(costs[row] for row in found) <= sum(costs[row] for row in best):
             best = found
     return best
@@ -95,7 +95,7 @@ def _counts(rows: Sequence[int], places: Sequence[Places], total: int) -> NDArra
     return found
 
 
-def _needed(rows: Sequence[int], places: Sequence[Places], costs: Sequence[int], total: int) -> list[int]:
+def _needed_rows(rows: Sequence[int], places: Sequence[Places], costs: Sequence[int], total: int) -> list[int]:
     """The rows without those whose tuples all others have, the dearest left out first."""
     counts, left_out = _counts(rows, places, total), set[int]()
     for row in sorted(rows, key=lambda row: (-costs[row], row)):

@@ -41,7 +41,7 @@ def space_of(plan: Plan) -> Combinations:
     return Combinations(model_of(plan))
 
 
-def _within(values: tuple[object, ...], allowed: tuple[object, ...]) -> tuple[object, ...]:
+def _nearest_allowed(values: tuple[object, ...], allowed: tuple[object, ...]) -> tuple[object, ...]:
     """These values; in place of those that are not allowed, the next that are."""
     return tuple(
         value if any(alike(value, other) for other in allowed) else allowed[at % len(allowed)] for at, value in enumerate(values)
@@ -94,7 +94,7 @@ class Combinations:
             for label, limits in model.configurations.items()
         }
         self._kept = {
-            label: {name: _within(self._options[name][1], allowed) for name, allowed in limits.items()}
+            label: {name: _nearest_allowed(self._options[name][1], allowed) for name, allowed in limits.items()}
             for label, limits in self._limits.items()
         }
 
@@ -134,7 +134,7 @@ class Combinations:
             f: [{dict(c.types)[groups[factors[f].name][0]]} for c in self.plan.choices] for f in typed
         }
         for f, factor in enumerate(factors):
-            if factor.name in ranks and self.plan.leading in ranks[factor.name]:
+            if factor.name in ranks and self.plan.leading_tensor in ranks[factor.name]:
                 known[f] = [set(map(str, choice.dimension_counts)) for choice in self.plan.choices]
             elif factor.kind == "attribute" and any(factor.of in table.when for table in self.operator.support):
                 own = self._options[factor.of][1]
@@ -170,7 +170,7 @@ class Combinations:
         elif own.kind == "in place":
             names = sorted({name for pair in self.model.aliases.get(shown, {}).items() for name in pair})
         elif own.kind == "owned" and shown != "all":
-            names = self.model.owned.get(shown, ())
+            names = self.model.owned_sets.get(shown, ())
         return tuple((self.model.place[name], 0) for name in sorted(names) if name in self.model.place)
 
     # The desc
@@ -182,12 +182,12 @@ class Combinations:
             try:
                 found = self._skeleton(key)
                 valid = found and self.plan.level_of(found.desc) is not None and not violations(self.operator, found.desc)
-                self._skeletons[key] = self._measured(found) if found and valid else None
+                self._skeletons[key] = self._measured_values(found) if found and valid else None
             except (NotGenerable, *FAILURES):
                 self._skeletons[key] = None
         return self._skeletons[key]
 
-    def _measured(self, packed: Packed) -> Packed | None:
+    def _measured_values(self, packed: Packed) -> Packed | None:
         """The same with the values that the desc has; None of a desc that is too large."""
         sizes = symbols_of(self.operator, packed.desc)
         return replace(packed, row=structure_of(self.model, packed.desc, sizes)) if is_bounded(self.model, sizes) else None
@@ -215,7 +215,7 @@ class Combinations:
         counts: dict[str, int] = {}
         rank = choice.usual_count
         for name, group in self.model.rank_factors():
-            if self.plan.leading in group:
+            if self.plan.leading_tensor in group:
                 rank = int(values.get(name, rank))
             elif name in values:
                 counts |= dict.fromkeys(group, int(values[name]))
@@ -225,7 +225,7 @@ class Combinations:
 
     # What is bound
 
-    def allowed(self, skeleton: Packed, row: Sequence[int], factor: int) -> Sequence[int]:
+    def allowed_values(self, skeleton: Packed, row: Sequence[int], factor: int) -> Sequence[int]:
         """The values of a factor that make a difference for this desc, and fit to those chosen."""
         own = self.model.factors[factor]
         return [at for at, value in enumerate(own.values) if is_allowed(self.model, skeleton.desc, row, own, value)]
@@ -233,9 +233,9 @@ class Combinations:
     def finish(self, skeleton: Packed, row: Row) -> bool:
         """Whether the case of a row is valid."""
         row = (*skeleton.key, *row[self.structural :])
-        return not violations(self.operator, self._bound(skeleton, row, self.model.values_of(row))[0])
+        return not violations(self.operator, self._bind(skeleton, row, self.model.values_of(row))[0])
 
-    def became(self, row: Row) -> Row:
+    def final_row(self, row: Row) -> Row:
         """The values that the case of a valid row has."""
         skeleton = self.skeleton(row)
         if skeleton is None:
@@ -248,17 +248,17 @@ class Combinations:
         if skeleton is None:
             raise AssertionError(f"{self.operator.name} has no desc for the row {row}")
         values = self.model.values_of(row)
-        return self._built(skeleton, *self._bound(skeleton, row, values), values, level)
+        return self._build_case(skeleton, *self._bind(skeleton, row, values), values, level)
 
     def cost(self, row: Row) -> int:
         """What the case of a valid row costs, as a number of elements."""
         return CASE + sum(tensor.count for _, tensor in self.case(row).desc.tensors())
 
-    def _bound(self, skeleton: Packed, row: Row, values: Mapping[str, str]) -> tuple[OperatorDesc, dict[str, Binding]]:
+    def _bind(self, skeleton: Packed, row: Row, values: Mapping[str, str]) -> tuple[OperatorDesc, dict[str, Binding]]:
         random = Random(f"{self.operator.name}/{row}")  # noqa: S311 (reproducible, no secret)
         return bind(self.model, skeleton.desc, values, random)
 
-    def _built(
+    def _build_case(
         self, skeleton: Packed, desc: OperatorDesc, bindings: Mapping[str, Binding], values: Mapping[str, str], level: str
     ) -> Case:
         data, basis = data_of(self.operator, desc, values.get("data", USUAL))
@@ -290,7 +290,7 @@ class Combinations:
         """What an id has of these values: sizes, and whatever is not usual; two-letter codes of all layouts instead of their names if
         it would be too long.
         """
-        leading = desc.tensor(self.plan.leading)
+        leading = desc.tensor(self.plan.leading_tensor)
         layouts = {name: values.get(f"layout {name}", "packed") for name in self.plan.tensors if desc.called(name)}
         strided = [f"{short(name)}-{layout}" for name, layout in layouts.items() if layout != "packed"]
         parts = [f"{leading.DimensionCount}d", "x".join(map(str, leading.sizes))]
@@ -305,7 +305,7 @@ class Combinations:
     def _labels(self, desc: OperatorDesc, values: Mapping[str, str]) -> list[str]:
         """The promises that a case of these values tests (generator/checks/promises)."""
         names = [name for name in self.plan.tensors if desc.called(name)]
-        found = [*support_cells(self.plan, desc), f"layout/{desc.tensor(self.plan.leading).DimensionCount}d"]
+        found = [*support_cells(self.plan, desc), f"layout/{desc.tensor(self.plan.leading_tensor).DimensionCount}d"]
         found += [f"layout/{field_of(name)}/{values.get(f'layout {name}', 'packed')}" for name in names]
         found += [f"slack/{field_of(name)}/{values['slack']}" for name in names if values.get("slack", "none") != "none"]
         found += self.model.alias_labels.get(values.get("in place", ""), ())

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from dmlcts.generator.case.case import beyond
+from dmlcts.generator.case.case import is_beyond
 from dmlcts.generator.facts.tuples import NONE, Row
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.writing.files import writing_to
@@ -52,7 +52,7 @@ class CoveringArray:
         """The rows that each level adds, up to one."""
         start = 0
         for level, end in self.ends.items():
-            if not beyond(level, most):
+            if not is_beyond(level, most):
                 yield level, self.rows[start:end]
             start = end
 

@@ -27,7 +27,7 @@ Named = tuple[str | tuple[str, str], str | float | bool]
 """A fact with its name, as in generator/facts/explanations."""
 
 
-def compared(case: Case, symbols: Mapping[str, Any]) -> Iterator[Named]:
+def compare_sizes(case: Case, symbols: Mapping[str, Any]) -> Iterator[Named]:
     """The facts of a case, by the sizes that its symbols stand for."""
     single = {symbol: size for symbol, size in sorted(symbols.items()) if isinstance(size, int)}
     if 2 <= len(single) <= _MOST_SIZES:

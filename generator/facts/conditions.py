@@ -51,7 +51,7 @@ class Conditions:
     weights: NDArray[np.int64]
     holds: Flags
 
-    def meeting(self, conjunction: Sequence[int]) -> Flags:
+    def cases_meeting(self, conjunction: Sequence[int]) -> Flags:
         """The cases that meet all of some conditions."""
         found: Flags = np.logical_and.reduce(self.holds[list(conjunction)], axis=0)
         return found
@@ -106,13 +106,13 @@ def _of_words(name: str, values: NDArray[np.str_], failing: Flags) -> Iterator[t
     applies = values != ""
     every = np.unique(values[applies])
     for value in np.unique(values[failing & applies]):
-        yield f"{name} is {_spoken(str(value))}", 0, values == value
+        yield f"{name} is {_value_words(str(value))}", 0, values == value
     if len(every) > 2:
         for value in every:
-            yield f"{name} is not {_spoken(str(value))}", 1, applies & (values != value)
+            yield f"{name} is not {_value_words(str(value))}", 1, applies & (values != value)
 
 
-def _spoken(value: str) -> str:
+def _value_words(value: str) -> str:
     return value.replace("-", " ") if value.replace("-", "").isalpha() and value.islower() else value
 
 
@@ -122,23 +122,23 @@ def _of_numbers(name: str, values: NDArray[np.float64], failing: Flags, passing:
         "stride" in name
     )  # of a last dimension of one element there is none: a bound says that there is one, which sizes say better
     bound = 3 if stride else int(not rank)
-    bad, good = _seen(values, failing), _seen(values, passing)
+    bad, good = _distinct_values(values, failing), _distinct_values(values, passing)
     every = np.union1d(bad, good)
     before = np.searchsorted(every, bad) - 1
     after = before + 2
     lower = bad[(before >= 0) & np.isin(every[np.maximum(before, 0)], good)]
     upper = bad[(after < len(every)) & np.isin(every[np.minimum(after, len(every) - 1)], good)]
     with np.errstate(invalid="ignore"):
-        for value in _picked(lower):
-            yield f"{name} is {_above(value, every)}", bound, values >= value
-        for value in _picked(upper):
-            yield f"{name} is {_below(value, every)}", bound, values <= value
-        for value in _picked(bad):
+        for value in _pick_values(lower):
+            yield f"{name} is {_above_words(value, every)}", bound, values >= value
+        for value in _pick_values(upper):
+            yield f"{name} is {_below_words(value, every)}", bound, values <= value
+        for value in _pick_values(bad):
             counted = size or name.startswith(_COUNTED)
-            yield f"{name} is {_shown(value)}", 2 if counted and value > 1 else int(size), values == value
+            yield f"{name} is {_number_text(value)}", 2 if counted and value > 1 else int(size), values == value
         if not size and 2 < len(every) <= _MOST_VALUES:
             for value in good:
-                yield f"{name} is not {_shown(value)}", 3 if stride else 1, ~np.isnan(values) & (values != value)
+                yield f"{name} is not {_number_text(value)}", 3 if stride else 1, ~np.isnan(values) & (values != value)
         if size or name.startswith("the element count"):
             for divisor in _DIVISORS:
                 rest = values % divisor
@@ -154,17 +154,17 @@ def _of_numbers(name: str, values: NDArray[np.float64], failing: Flags, passing:
                 yield text, 4, values % divisor == left
 
 
-def _above(value: float, every: NDArray[np.float64]) -> str:
+def _above_words(value: float, every: NDArray[np.float64]) -> str:
     """A least value in words: by a number that stands out, if it lies between this value and the next smaller one."""
     smaller = every[every < value]
     between = [mark for mark in _MARKS if not value.is_integer() and len(smaller) and smaller[-1] <= mark < value]
-    return f"above {_shown(between[0])}" if between else f"{_shown(value)} or more"
+    return f"above {_number_text(between[0])}" if between else f"{_number_text(value)} or more"
 
 
-def _below(value: float, every: NDArray[np.float64]) -> str:
+def _below_words(value: float, every: NDArray[np.float64]) -> str:
     larger = every[every > value]
     between = [mark for mark in _MARKS if not value.is_integer() and len(larger) and value < mark <= larger[0]]
-    return f"below {_shown(between[0])}" if between else f"{_shown(value)} or less"
+    return f"below {_number_text(between[0])}" if between else f"{_number_text(value)} or less"
 
 
 def _common_divisors(values: NDArray[np.float64]) -> list[int]:
@@ -186,19 +186,19 @@ def _of_pairs(sizes: Mapping[str, NDArray[np.float64]]) -> Iterator[tuple[str, i
             yield f"{one} is {other} or less", 3, left <= right
 
 
-def _seen(values: NDArray[np.float64], where: Flags) -> NDArray[np.float64]:
+def _distinct_values(values: NDArray[np.float64], where: Flags) -> NDArray[np.float64]:
     found = values[where]
     return np.unique(found[~np.isnan(found)])
 
 
-def _picked(values: NDArray[np.float64]) -> Iterable[float]:
+def _pick_values(values: NDArray[np.float64]) -> Iterable[float]:
     if len(values) > _MOST_VALUES:
         values = values[np.unique(np.linspace(0, len(values) - 1, _MOST_VALUES).round().astype(int))]
     found: list[float] = values.tolist()
     return found
 
 
-def _shown(value: float) -> str:
+def _number_text(value: float) -> str:
     return (
         f"{value:g}"
         if abs(value) < 1e6 and value == round(value, 4) and not value.is_integer()

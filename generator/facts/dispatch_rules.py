@@ -41,14 +41,14 @@ def _places(operator: Operator, random: Random, count: int) -> tuple[tuple[str, 
     return tuple(random.sample(every, min(count, len(every))))
 
 
-def _shown(places: tuple[tuple[str, int], ...], sign: str) -> str:
+def _places_text(places: tuple[tuple[str, int], ...], sign: str) -> str:
     return f" {sign} ".join(f"{name}.Sizes[{at}]" for name, at in places)
 
 
 def _work(operator: Operator, random: Random) -> Condition:
     places = _places(operator, random, random.choice((2, 3)))
     least = round(_LEAST_WORK * (_MOST_WORK / _LEAST_WORK) ** random.random())
-    words = f"{_shown(places, '*')} > {least}"
+    words = f"{_places_text(places, '*')} > {least}"
     return Condition("work", "work", words, lambda s: prod(_present_sizes(s, places)) > least)
 
 
@@ -60,7 +60,7 @@ def _whole(operator: Operator, random: Random) -> Condition:
         return sum(size % vector == 0 for size in _present_sizes(s, places)) >= least
 
     return Condition(
-        "whole", "multiples", f"{least} of {_shown(places, ',')} are multiples of {vector}", holds, (vector, 2 * vector)
+        "whole", "multiples", f"{least} of {_places_text(places, ',')} are multiples of {vector}", holds, (vector, 2 * vector)
     )
 
 
@@ -82,27 +82,27 @@ def _bare(operator: Operator, random: Random) -> Condition | None:
 
 
 def _batch(operator: Operator, random: Random) -> Condition:
-    name, least = plan_of(operator).leading, random.choice((1, 1, 2, 3))
+    name, least = plan_of(operator).leading_tensor, random.choice((1, 1, 2, 3))
     return Condition("batch", "batch", f"{name}.Sizes[0] > {least}", lambda s: s.size(name, 0) > least)
 
 
 def _layouts(operator: Operator, random: Random) -> Condition:
     names = [field.name for field in tensors_of(operator)]
 
-    def packed(s: Situation) -> list[bool]:
-        return [s.packed(name) == 1 for name in names if s.packed(name) != NONE]
+    def are_packed(s: Situation) -> list[bool]:
+        return [s.is_packed(name) == 1 for name in names if s.is_packed(name) != NONE]
 
     words, holds = random.choice(
         (
-            ("a tensor is not packed", lambda s: not all(packed(s))),
-            ("no tensor is packed", lambda s: not any(packed(s))),
-            ("all tensors are packed", lambda s: all(packed(s))),
+            ("a tensor is not packed", lambda s: not all(are_packed(s))),
+            ("no tensor is packed", lambda s: not any(are_packed(s))),
+            ("all tensors are packed", lambda s: all(are_packed(s))),
         )
     )
     return Condition("layouts", "packed", words, holds)
 
 
-def _aligned(operator: Operator, random: Random) -> Condition:
+def _aligned_condition(operator: Operator, random: Random) -> Condition:
     field, vector = random.choice(tensors_of(operator)), random.choice(_VECTORS)
     wanted = random.random() < 0.5
 
@@ -132,7 +132,7 @@ def _equal_windows(operator: Operator, random: Random) -> Condition | None:
 
 
 def _half(operator: Operator, random: Random) -> Condition | None:
-    name, types = plan_of(operator).leading, {choice.main for choice in plan_of(operator).choices}
+    name, types = plan_of(operator).leading_tensor, {choice.main for choice in plan_of(operator).choices}
     if "FLOAT16" not in types or len(types) < 2:
         return None
 
@@ -150,7 +150,7 @@ RULES: Mapping[str, Callable[[Operator, Random], Condition | None]] = {
     "bare": _bare,
     "batch": _batch,
     "layouts": _layouts,
-    "row": _aligned,
+    "row": _aligned_condition,
     "window": _equal_windows,
     "half": _half,
 }

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.generator.case.case import ALL, APART, INPUTS, REJECTION, Case
-from dmlcts.generator.facts.comparisons import compared
+from dmlcts.generator.facts.comparisons import compare_sizes
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import model_of, symbols_of
 from dmlcts.generator.facts.tuples import NONE
@@ -56,7 +56,7 @@ def facts_of(case: Case) -> Facts:
     found.update(_factors(case, symbols))
     for symbol, size in symbols.items():
         found.update(_sizes(symbol, size))
-    found.update(compared(case, symbols))
+    found.update(compare_sizes(case, symbols))
     for name, tensor in case.desc.tensors():
         found[f"the element count of {name}"] = tensor.count
         found.update(_layout(name, tensor))
@@ -123,12 +123,12 @@ def _attribute(name: str, value: object) -> Iterator[tuple[Key, str | float | bo
     else:
         yield name, "absent" if value is None else value_text(value)
     if isinstance(value, tuple) and value and all(isinstance(each, int | float) for each in value):
-        yield from ((f"{name} {place}", float(number)) for place, number in _placed(value))
+        yield from ((f"{name} {place}", float(number)) for place, number in _values_at_ends(value))
         yield f"the largest of {name}", float(max(value))
         yield f"the smallest of {name}", float(min(value))
 
 
-def _placed(values: Sequence[int]) -> Iterator[tuple[str, int]]:
+def _values_at_ends(values: Sequence[int]) -> Iterator[tuple[str, int]]:
     """The values at both ends, with the names of their places."""
     return ((place, values[at]) for place, at in _PLACES.items() if -len(values) <= at < len(values))
 
@@ -139,7 +139,7 @@ def _sizes(symbol: str, size: object) -> Iterator[tuple[Key, str | float | bool]
         if isinstance(size, int):
             yield f"{SIZE}{symbol}", size
         return
-    yield from ((f"{SIZE}{symbol} {place}", number) for place, number in _placed(size))
+    yield from ((f"{SIZE}{symbol} {place}", number) for place, number in _values_at_ends(size))
     if len(size) > 2:
         yield f"{SIZE}{symbol} middle", max(size[1:-1])
     if size:

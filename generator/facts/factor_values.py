@@ -131,11 +131,11 @@ def _in_place(model: Model, factor: Factor, case: Case, symbols: Mapping[str, An
     return next((name for name, alias in model.aliases.items() if alias == case.in_place), "")
 
 
-def _owned(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
+def _owned_value(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
     flagged = tuple(dict.fromkeys(model.plan.name_of(name) for name, tensor in case.desc.tensors() if tensor.flags))
     if not flagged:
         return "none"
-    every = tuple(name for name in model.owned.get("all", ()) if case.desc.called(name))
+    every = tuple(name for name in model.owned_sets.get("all", ()) if case.desc.called(name))
     return "all" if len(flagged) > 1 and flagged == every else short(flagged[0]) if len(flagged) == 1 else ""
 
 
@@ -170,7 +170,7 @@ _MEASURES = {
     "attribute": _attribute,
     "data": _data,
     "in place": _in_place,
-    "owned": _owned,
+    "owned": _owned_value,
     "offset": _offset,
     "resource": _resource,
     "slack": _slack,

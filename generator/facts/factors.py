@@ -126,7 +126,7 @@ class Model:
             Factor("data", (USUAL, *self.data_names), "data"),
             Factor("in place", ("no", *self.aliases), "in place"),
             *self._layouts(),
-            Factor("owned", ("none", *self.owned), "owned"),
+            Factor("owned", ("none", *self.owned_sets), "owned"),
             Factor("offset", (*map(str, OFFSETS), ANY), "offset"),
             Factor("resource", tuple(RESOURCES), "resource"),
             Factor("slack", SLACK, "slack"),
@@ -146,7 +146,7 @@ class Model:
     def rank_factors(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The tensors that have the same dimension count, with the name of their factor."""
         for group in self.rank_groups:
-            yield "rank" if self.plan.leading in group else f"rank {group[0]}", group
+            yield "rank" if self.plan.leading_tensor in group else f"rank {group[0]}", group
 
     @cached_property
     def size_names(self) -> tuple[tuple[str, str, str], ...]:
@@ -165,7 +165,7 @@ class Model:
     @cached_property
     def type_groups(self) -> list[tuple[str, ...]]:
         """The tensors that have the same data type."""
-        return self.plan.tied("DataType")
+        return self.plan.tied_groups("DataType")
 
     def _ranks(self) -> Iterable[Factor]:
         for name, group in self.rank_factors():
@@ -175,7 +175,7 @@ class Model:
     @cached_property
     def rank_groups(self) -> list[tuple[str, ...]]:
         """The tensors that have the same dimension count."""
-        return self.plan.tied("DimensionCount")
+        return self.plan.tied_groups("DimensionCount")
 
     def _sizes(self) -> Iterable[Factor]:
         for name, symbol, _ in self.size_names:
@@ -194,7 +194,7 @@ class Model:
                             found[symbol] = found.get(symbol, False) or size == f"*{symbol}" or each_symbol(size) == symbol
         return found
 
-    def used(self, choice: Attributes) -> frozenset[str]:
+    def used_names(self, choice: Attributes) -> frozenset[str]:
         """The names in the shapes that a choice of attributes has: without a past, none of its length."""
         given = {name: None if value == ABSENT else value for name, value in choice.items()}
         own = (symbols for when, symbols in self._by_shape if when is None or number(when, given) is not False)
@@ -209,7 +209,7 @@ class Model:
         ]
 
     @cached_property
-    def summed(self) -> frozenset[str]:
+    def summed_symbols(self) -> frozenset[str]:
         """The symbols whose sizes are those of the tensors of an array: they add up."""
         rows = (row for shape in self.plan.operator.shapes for row in shape.sizes.values())
         return frozenset(symbol for row in rows for size in row if (symbol := each_symbol(size)))
@@ -217,7 +217,9 @@ class Model:
     def work(self, sizes: Mapping[str, int | tuple[int, ...]]) -> int:
         """How much there is to compute where the symbols stand for these sizes."""
         free = ((symbol, sizes[symbol]) for symbol in self.free if symbol in sizes)
-        return prod((sum if symbol in self.summed else prod)(size) if isinstance(size, tuple) else size for symbol, size in free)
+        return prod(
+            (sum if symbol in self.summed_symbols else prod)(size) if isinstance(size, tuple) else size for symbol, size in free
+        )
 
     @cached_property
     def free(self) -> frozenset[str]:
@@ -251,7 +253,7 @@ class Model:
         return frozenset(field.name for field in fields if any(isinstance(value, Expression) for value in self.plan.values(field)))
 
     @cached_property
-    def growing(self) -> frozenset[str]:
+    def window_symbols(self) -> frozenset[str]:
         """The symbols with which others grow, such as those of a window: no dimension is smaller than what it reaches."""
         domains = [(symbol, domain) for shape in self.plan.operator.shapes for symbol, domain in shape.domains.items()]
         read = {
@@ -265,7 +267,7 @@ class Model:
         found: dict[str, tuple[str, int]] = {}
         for symbol, star in self.symbols.items():
             if symbol in self.free:
-                places = range(-1, -self._most(symbol) - 1, -1) if star else (0,)
+                places = range(-1, -self._largest_count(symbol) - 1, -1) if star else (0,)
                 found |= {f"{symbol}[{at}]" if star else symbol: (symbol, at) for at in places}
         return found
 
@@ -275,7 +277,7 @@ class Model:
         return {
             name: (symbol, at)
             for name, (symbol, at) in self.dimensions.items()
-            if symbol not in self.growing and min(self.largest(symbol), self.most_elements) >= LONG[0]
+            if symbol not in self.window_symbols and min(self.largest(symbol), self.most_elements) >= LONG[0]
         }
 
     def largest(self, symbol: str) -> int:
@@ -292,7 +294,7 @@ class Model:
         """The largest product of the free sizes in combinations and random dispatches."""
         return self.plan.operator.most_elements
 
-    def _most(self, symbol: str) -> int:
+    def _largest_count(self, symbol: str) -> int:
         """How many sizes a symbol stands for at most."""
         ranks = [self.plan.ranks(choice.types) for choice in self.plan.choices]
         of_each = (
@@ -363,7 +365,7 @@ class Model:
         return found
 
     @cached_property
-    def owned(self) -> dict[str, tuple[str, ...]]:
+    def owned_sets(self) -> dict[str, tuple[str, ...]]:
         """The sets of inputs that may be OWNED_BY_DML, by name."""
         may = {field.name for field in self.plan.operator.inputs() if field.owned_by_dml}
         names = tuple(name for name in self.plan.tensors if field_of(name) in may)
@@ -377,9 +379,9 @@ class Model:
     @cached_property
     def growing_sizes(self) -> frozenset[str]:
         """The factors of the sizes with which others grow."""
-        return frozenset(name for name, symbol, _ in self.size_names if symbol in self.growing)
+        return frozenset(name for name, symbol, _ in self.size_names if symbol in self.window_symbols)
 
-    def shown(self, values: Iterable[tuple[int, int]]) -> str:
+    def values_text(self, values: Iterable[tuple[int, int]]) -> str:
         """Some values, as (factor, index) pairs, in words: ``rank 5, layout ATensor permuted``."""
         return ", ".join(f"{self.factors[f].name} {self.factors[f].values[value]}" for f, value in values)
 

@@ -93,7 +93,7 @@ def _large(operator: Operator, random: Random) -> Condition:
 def _remainder(operator: Operator, random: Random) -> Condition:
     field, at = _dimension(operator, random)
     divisor, whole = random.randint(2, 64), random.random() < 0.5
-    words, test = _divided(divisor, random.randrange(divisor), random)
+    words, test = _divisibility(divisor, random.randrange(divisor), random)
 
     def holds(s: Measured) -> Any:
         size = s.count(field.name) if whole else s.size(field.name, at)
@@ -105,7 +105,7 @@ def _remainder(operator: Operator, random: Random) -> Condition:
     )
 
 
-def _divided(divisor: int, rest: int, random: Random) -> tuple[str, Callable[[Any], Any]]:
+def _divisibility(divisor: int, rest: int, random: Random) -> tuple[str, Callable[[Any], Any]]:
     """A remainder as code asks for it: none, some, or a certain one."""
     return random.choice(
         (
@@ -119,7 +119,7 @@ def _divided(divisor: int, rest: int, random: Random) -> tuple[str, Callable[[An
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {"<": operators.lt, "==": operators.eq, ">": operators.gt}
 
 
-def _compared(operator: Operator, random: Random) -> Condition:
+def _compare_sizes(operator: Operator, random: Random) -> Condition:
     (one, at), (other, there) = _dimension(operator, random), _dimension(operator, random)
     sign = random.choice(list(_COMPARISONS))
 
@@ -131,7 +131,7 @@ def _compared(operator: Operator, random: Random) -> Condition:
     return Condition("two sizes", words, words, holds)
 
 
-def _strided(operator: Operator, random: Random) -> Condition:
+def _stride_condition(operator: Operator, random: Random) -> Condition:
     field, at = _dimension(operator, random)
     name, most = field.name, max(ranks_of(operator, field))
     outer, inner = sorted(random.sample(range(-most, 0), 2)) if most > 1 else (-1, -1)
@@ -140,15 +140,15 @@ def _strided(operator: Operator, random: Random) -> Condition:
         a, b = s.stride(name, outer), s.stride(name, inner)
         return (a != NONE) & (b != NONE) & (a < b)
 
-    def spaced(s: Measured) -> Any:
+    def is_spaced(s: Measured) -> Any:
         last = s.stride(name, -1)
         return (last != NONE) & (last != 1)
 
     patterns: tuple[tuple[str, Test], ...] = (
-        (f"{name} is packed", lambda s: s.packed(name) == 1),
-        (f"{name} is not packed", lambda s: s.packed(name) == 0),
+        (f"{name} is packed", lambda s: s.is_packed(name) == 1),
+        (f"{name} is not packed", lambda s: s.is_packed(name) == 0),
         (f"{name}.Strides[{at}] == 0", lambda s: s.stride(name, at) == 0),
-        (f"{name}.Strides[-1] != 1", spaced),
+        (f"{name}.Strides[-1] != 1", is_spaced),
         (f"{name}.Strides[-2] > {name}.Sizes[-1]", lambda s: s.stride(name, -2) > s.size(name, -1)),
         (f"{name}.Strides[{outer}] < {name}.Strides[{inner}]", smaller),
     )
@@ -156,7 +156,7 @@ def _strided(operator: Operator, random: Random) -> Condition:
     return Condition("strides", f"{name}.Strides", words, test)
 
 
-def _ranked(operator: Operator, random: Random) -> Condition:
+def _rank_condition(operator: Operator, random: Random) -> Condition:
     field = random.choice(_tensors(operator))
     count = random.choice(sorted(ranks_of(operator, field)))
     sign, test = random.choice((("==", operators.eq), (">=", operators.ge)))
@@ -217,7 +217,9 @@ def _offset(operator: Operator, random: Random) -> Condition:
     name, least = random.choice(_tensors(operator)).name, 16 * _threshold(random)
     modulus = random.choice((64, 256, 0))
     words, test = (
-        _divided(modulus, 16 * random.randrange(modulus // 16), random) if modulus else (f"> {least}", partial(operators.lt, least))
+        _divisibility(modulus, 16 * random.randrange(modulus // 16), random)
+        if modulus
+        else (f"> {least}", partial(operators.lt, least))
     )
 
     def holds(s: Measured) -> Any:
@@ -256,9 +258,9 @@ def _holds_data(name: str, test: Callable[[Content], bool], situation: Situation
 KINDS: Mapping[str, Maker] = {
     "size": _large,
     "remainder": _remainder,
-    "two sizes": _compared,
-    "strides": _strided,
-    "rank": _ranked,
+    "two sizes": _compare_sizes,
+    "strides": _stride_condition,
+    "rank": _rank_condition,
     ATTRIBUTE: _attribute,
     "presence": _present,
     "offset": _offset,

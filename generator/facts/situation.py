@@ -28,37 +28,37 @@ NONE = -1
 class Measured:
     """What is measured of a dispatch, a number, or of many, a column. Dimensions are counted from the front, or from the back with negative numbers."""
 
-    def asked(self, measure: Callable[..., int], *of: str | int) -> Any:
+    def ask(self, measure: Callable[..., int], *of: str | int) -> Any:
         """The measure of the dispatch, or of each dispatch."""
         raise NotImplementedError
 
     def rank(self, name: str) -> Any:
         """The dimension count of a tensor."""
-        return self.asked(_rank, name)
+        return self.ask(_rank, name)
 
     def size(self, name: str, at: int) -> Any:
         """The size of a dimension."""
-        return self.asked(_size, name, at)
+        return self.ask(_size, name, at)
 
     def count(self, name: str) -> Any:
         """The number of elements of a tensor."""
-        return self.asked(_count, name)
+        return self.ask(_count, name)
 
     def stride(self, name: str, at: int) -> Any:
         """The stride of a dimension with more than one element: others have no effect."""
-        return self.asked(_stride, name, at)
+        return self.ask(_stride, name, at)
 
-    def packed(self, name: str) -> Any:
+    def is_packed(self, name: str) -> Any:
         """1 where a tensor's strides are packed ones, else 0."""
-        return self.asked(_packed, name)
+        return self.ask(_is_packed, name)
 
     def offset(self, name: str) -> Any:
         """Where a tensor's binding begins in its resource, in bytes."""
-        return self.asked(_offset, name)
+        return self.ask(_offset, name)
 
     def in_place(self) -> Any:
         """1 where an output lies where an input does, else 0."""
-        return self.asked(_in_place)
+        return self.ask(_in_place)
 
 
 class Situation(Measured):
@@ -71,7 +71,7 @@ class Situation(Measured):
         self.shares = in_place
         self._offsets, self._inputs = offsets, inputs
 
-    def asked(self, measure: Callable[..., int], *of: str | int) -> int:
+    def ask(self, measure: Callable[..., int], *of: str | int) -> int:
         """The measure of this dispatch."""
         return measure(self, *of)
 
@@ -115,7 +115,7 @@ class Situations(Measured):
         self.every = every
         self._columns: dict[tuple[object, ...], NDArray[np.int64]] = {}
 
-    def asked(self, measure: Callable[..., int], *of: str | int) -> NDArray[np.int64]:
+    def ask(self, measure: Callable[..., int], *of: str | int) -> NDArray[np.int64]:
         """The measure of each dispatch."""
         key = (measure, *of)
         if key not in self._columns:
@@ -133,10 +133,10 @@ def _rank(situation: Situation, name: str) -> int:
 
 def _size(situation: Situation, name: str, at: int) -> int:
     tensor = situation.desc.find(name)
-    return NONE if tensor is None else _at(tensor.sizes, at)
+    return NONE if tensor is None else _value_at(tensor.sizes, at)
 
 
-def _at(row: Sequence[int], at: int) -> int:
+def _value_at(row: Sequence[int], at: int) -> int:
     return row[at] if -len(row) <= at < len(row) else NONE
 
 
@@ -147,10 +147,10 @@ def _count(situation: Situation, name: str) -> int:
 
 def _stride(situation: Situation, name: str, at: int) -> int:
     tensor = situation.desc.find(name)
-    return NONE if tensor is None or _at(tensor.sizes, at) <= 1 else _at(tensor.effective_strides, at)
+    return NONE if tensor is None or _value_at(tensor.sizes, at) <= 1 else _value_at(tensor.effective_strides, at)
 
 
-def _packed(situation: Situation, name: str) -> int:
+def _is_packed(situation: Situation, name: str) -> int:
     tensor = situation.desc.find(name)
     if tensor is None:
         return NONE

@@ -96,11 +96,11 @@ class Tuples:
     _around: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = field(init=False)
 
     @classmethod
-    def among(cls, space: Factors, strength: int, with_costly: bool = False) -> Tuples:
+    def from_space(cls, space: Factors, strength: int, with_costly: bool = False) -> Tuples:
         """Those of a space; of all its factors where it has fewer."""
         return cls(space.counts, min(strength, len(space.counts)), space.pairs_only, space.costly, with_costly)
 
-    def of(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
+    def places_of(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of a row's tuples; those of factors that do not apply are left out."""
         found = self._starts.copy()
         applies = np.ones(len(found), np.bool_)
@@ -114,7 +114,7 @@ class Tuples:
         """Which tuples occur together in some of these rows."""
         found = np.zeros_like(self.open)
         for row in rows:
-            found[self.of(np.array(row))] = True
+            found[self.places_of(np.array(row))] = True
         return found
 
     def gains(self, row: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
@@ -127,7 +127,7 @@ class Tuples:
         found: NDArray[np.int64] = self.open[places].sum(axis=0)
         return found
 
-    def at(self, place: int) -> Values:
+    def tuple_at(self, place: int) -> Values:
         """The tuple at a place."""
         group = int(np.searchsorted(self._starts, place, side="right")) - 1
         rest = place - int(self._starts[group])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from dmlcts.generator.case.build import random_data
-from dmlcts.generator.case.case import REJECTION, Binding, Case, Data, beyond
+from dmlcts.generator.case.case import REJECTION, Binding, Case, Data, is_beyond
 from dmlcts.generator.negative.descs import RUN, groups_in, with_changed, wrong_descs
 from dmlcts.generator.negative.one_tensor import mixes, one_tensor_descs
 from dmlcts.generator.plan.desc_plan import DescPlan
@@ -49,7 +49,7 @@ def negative_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
     """The negative cases, each with the way in which it changes a valid desc (``Change.way``)."""
-    if beyond("core", most):
+    if is_beyond("core", most):
         return
     made: set[str] = set()
     yield from _of_each_rule(plan, most, made)
@@ -62,16 +62,16 @@ def _of_each_rule(plan: Plan, most: str, made: set[str]) -> Iterator[tuple[Case,
     broken: set[str] = set()
     about: set[str] = set()
     for index, choice in enumerate(plan.representatives):
-        if index and beyond("full", most) and (plan.only_tied or constraints <= broken):
+        if index and is_beyond("full", most) and (plan.only_tied or constraints <= broken):
             break  # the first types can break every rule but constraints on other types
         for base, change in _all_changes(choice):
-            if not _demanded(choice, base, change, made):
+            if not _is_demanded(choice, base, change, made):
                 continue
             rule = _rule(change)
             level = "full" if change.rules <= broken and rule in about else "core"
             broken |= change.rules
             about.add(rule)
-            if not beyond(level, most):
+            if not is_beyond(level, most):
                 yield _case(choice, base, change, level), change.way
 
 
@@ -80,26 +80,26 @@ def _of_one_tensor(plan: Plan, most: str, made: set[str]) -> Iterator[tuple[Case
 
     With other types data types alone: whether counts and sizes are looked at does not depend on them.
     """
-    for index, choice in enumerate(plan.representatives if not beyond("full", most) else plan.representatives[:1]):
+    for index, choice in enumerate(plan.representatives if not is_beyond("full", most) else plan.representatives[:1]):
         met: set[str] = set()
         for base, change in _changes_of_one(choice):
             what = change.label.partition("=")[0]
-            if (index and not what.startswith("data-type/")) or not _demanded(choice, base, change, made):
+            if (index and not what.startswith("data-type/")) or not _is_demanded(choice, base, change, made):
                 continue
             level = "full" if index or what in met else "core"
             met.add(what)
-            if not beyond(level, most):
+            if not is_beyond(level, most):
                 yield _case(choice, base, change, level), change.way
 
 
-def _demanded(choice: TypeChoice, base: OperatorDesc, change: InvalidChange, made: set[str]) -> bool:
+def _is_demanded(choice: TypeChoice, base: OperatorDesc, change: InvalidChange, made: set[str]) -> bool:
     """Whether a change is new (``made`` has the earlier ones), and DirectML.dll is not known to accept it."""
     what = f"{change.desc} {change.bindings}"
     if what in made:
         return False  # such as a type that all tensors change to: the same desc for every choice
     made.add(what)
     accepts = choice.plan.operator.accepts
-    return not (accepts and _accepted(accepts, change, choice, _level(choice, base, change)))
+    return not (accepts and _is_accepted(accepts, change, choice, _level(choice, base, change)))
 
 
 def _case(choice: TypeChoice, base: OperatorDesc, change: InvalidChange, level: str) -> Case:
@@ -184,13 +184,13 @@ def _rule(change: InvalidChange) -> str:
     return min(change.rules, key=lambda label: (not label.startswith(_OWN), label))
 
 
-def _accepted(accepts: Iterable[Acceptance], change: InvalidChange, choice: TypeChoice, level: FeatureLevel) -> bool:
+def _is_accepted(accepts: Iterable[Acceptance], change: InvalidChange, choice: TypeChoice, level: FeatureLevel) -> bool:
     """Whether DirectML.dll is known to accept exactly this change, whichever rules it breaks, so that a rejection is not required."""
     return change.rules <= {known.rule for known in accepts if known.holds(change.way, choice.label, level)}
 
 
 @cache
-def unenforced(operator: Operator) -> frozenset[str]:
+def unenforced_rules(operator: Operator) -> frozenset[str]:
     """The rules without a required rejection: every negative case that breaks them was accepted, or also breaks an enforced rule."""
     found = frozenset(known.rule for known in operator.accepts)
     if found:
@@ -227,7 +227,7 @@ def _changes(
         elif label.startswith("sizes/zero/"):
             late.append(InvalidChange(label, desc, {}, rules, basis, _way(label, desc)))
     yield from best.values()
-    yield from _alone(plan, base, usual, {rule for (rule, _), change in best.items() if len(change.rules) == 1})
+    yield from _lone_changes(plan, base, usual, {rule for (rule, _), change in best.items() if len(change.rules) == 1})
     yield from late
     if not emptied:
         yield from _consistent_zero(plan, base, usual)
@@ -238,9 +238,9 @@ def _basis(broken: Iterable[Violation]) -> str:
     return MEASURED if all(violation.basis == MEASURED for violation in broken) else DOCUMENTED
 
 
-def _alone(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object], known: Set[str]) -> Iterator[InvalidChange]:
+def _lone_changes(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object], known: Set[str]) -> Iterator[InvalidChange]:
     """Tensors that must have the same sizes, changed together: what breaks a constraint alone that no change of one tensor does (``known``)."""
-    for group in groups_in(base, plan.tied("Sizes")):
+    for group in groups_in(base, plan.tied_groups("Sizes")):
         sizes, names, made = base.tensor(group[0]).sizes, "+".join(group), set[str]()
         if len(group) == 1 or len(sizes) == 1:
             continue
@@ -249,7 +249,7 @@ def _alone(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object], know
         for index, size in enumerate(sizes):
             ways.append((f"{names}-size{index}", f"sizes/{names}", (*sizes[:index], size + 1, *sizes[index + 1 :])))
         for place, label, changed in ways:
-            desc = plan.recomputed(with_changed(base, group, sizes=changed), usual)
+            desc = plan.recompute(with_changed(base, group, sizes=changed), usual)
             broken = violations(plan.operator, desc)
             own = f"{broken[0].label.removeprefix('constraint/')}/{place}" if broken else ""
             if len(broken) == 1 and broken[0].label.startswith(_OWN) and broken[0].label not in known and own not in made:
@@ -272,7 +272,7 @@ def _only_zeros(rules: frozenset[str]) -> bool:
 
 def _consistent_zero(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[InvalidChange]:
     """The first desc with a size of 0 that no other rule forbids, such as an empty batch: all tensors that share a size have it."""
-    name = plan.leading
+    name = plan.leading_tensor
     for index, size in enumerate(base.tensor(name).sizes):
         sharing = [(other, at) for other, tensor in base.tensors() for at, its in enumerate(tensor.sizes) if its == size]
         same = [(other, at) for other, at in sharing if at == index]
@@ -281,7 +281,7 @@ def _consistent_zero(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, obj
             for other, at in places:
                 sizes[other][at] = 0
             emptied = {other: replace(base.tensor(other), sizes=tuple(found)) for other, found in sizes.items()}
-            desc = plan.recomputed(base.with_tensors(emptied), usual)
+            desc = plan.recompute(base.with_tensors(emptied), usual)
             rules = frozenset(v.label for v in violations(plan.operator, desc))
             if rules and _only_zeros(rules):
                 yield InvalidChange(f"sizes/zero/{name}-size{index}", desc, {}, rules, way=_way(f"sizes/zero/{name}", desc))

@@ -29,8 +29,8 @@ def wrong_descs(
 ) -> Iterator[tuple[str, str, OperatorDesc]]:
     """Label, place and desc of every change to try. ``elsewhere`` are tensors from other valid descs."""
 
-    def replaced(names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
-        return plan.recomputed(with_changed(base, names, **changes), usual)  # recomputes attributes that depend on the tensors
+    def replace_fields(names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
+        return plan.recompute(with_changed(base, names, **changes), usual)  # recomputes attributes that depend on the tensors
 
     for field in plan.operator.fields:
         if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
@@ -43,16 +43,16 @@ def wrong_descs(
             yield from _attribute_changes(plan, field, base)
     for name in (*plan.counts, *plan.arrays.values()):
         yield from _count_changes(plan.operator, name, base)
-    for group in groups_in(base, plan.tied("DataType")):
+    for group in groups_in(base, plan.tied_groups("DataType")):
         for name in (*abi().data_types, UNKNOWN):
-            yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
-    for group in groups_in(base, plan.tied("DimensionCount")):
+            yield f"data-type/{'+'.join(group)}={name}", group[0], replace_fields(group, data_type=name)
+    for group in groups_in(base, plan.tied_groups("DimensionCount")):
         for count in range(abi().limits["dimension_count"] + 2):
             run = padded_run(RUN, count) if count else ()
-            desc = plan.recomputed(resized(plan, base, group, run, usual), usual)
+            desc = plan.recompute(resize_tensors(plan, base, group, run, usual), usual)
             yield f"dimension-count/{'+'.join(group)}={count}", group[0], desc
     there = [name for name, _ in base.tensors()]
-    for group in groups_in(base, plan.tied("DimensionCount")):
+    for group in groups_in(base, plan.tied_groups("DimensionCount")):
         if len(group) < len(there):  # the other tensors keep their rank, so sizes must stay too
             most = max(table.row(group[0]).dimensions[1] for table in plan.operator.support)
             longer = base.with_tensors(
@@ -61,14 +61,14 @@ def wrong_descs(
             yield f"dimension-count/{'+'.join(group)}-of-{most + 1}", group[0], longer
     alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
     for same, names in alike.items():
-        yield f"sizes/zero/{'+'.join(names)}", names[0], replaced(names, sizes=(*same[:-1], 0))
+        yield f"sizes/zero/{'+'.join(names)}", names[0], replace_fields(names, sizes=(*same[:-1], 0))
         for index, size in enumerate(same):  # sizes that tensors with equal sizes may not have together
             larger = (*same[:index], size + 1, *same[index + 1 :])
-            yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replaced(names, sizes=larger)
+            yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replace_fields(names, sizes=larger)
     for field_name, name, tensor in base.by_field():
         yield from _tensor_changes(plan, base, plan.operator.field(field_name), name, tensor)
         if tensor.DimensionCount > 1:
-            yield f"dimension-count/{name}-1", name, replaced((name,), sizes=tensor.sizes[1:])
+            yield f"dimension-count/{name}-1", name, replace_fields((name,), sizes=tensor.sizes[1:])
 
 
 def groups_in(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -91,7 +91,7 @@ def _attribute_changes(plan: DescPlan, field: Field, base: OperatorDesc) -> Iter
         values += (name for name in abi().enums[field.enum].values if name not in values)
         values += (max(abi().enums[field.enum].values.values()) + 1, *_NO_CONSTANTS)
     if field.domain:
-        values += _beyond(field, base)
+        values += _values_beyond(field, base)
     if field.type in ("INT", "INT_ARRAY"):  # what counts steps of either sign may forbid 0
         value = base.fields[field.name]
         values.append((*value[:-1], 0) if isinstance(value, tuple) else 0)
@@ -128,7 +128,7 @@ _NO_CONSTANTS = (0xFFFFFFFF,)
 """Numbers that are not constants of any enumeration."""
 
 
-def _beyond(field: Field, base: OperatorDesc) -> Iterator[object]:
+def _values_beyond(field: Field, base: OperatorDesc) -> Iterator[object]:
     """Values just outside a field's bounds; for an array, in its last element."""
     assert field.domain
     value = base.fields[field.name]
@@ -141,7 +141,7 @@ def _beyond(field: Field, base: OperatorDesc) -> Iterator[object]:
 def _tensor_changes(
     plan: DescPlan, base: OperatorDesc, field: Field, name: str, tensor: TensorDesc
 ) -> Iterator[tuple[str, str, OperatorDesc]]:
-    def changed(**changes: object) -> OperatorDesc:
+    def change_tensor(**changes: object) -> OperatorDesc:
         return with_changed(base, (name,), **changes)
 
     listed: dict[str, FeatureLevel] = {}  # in a fixed order: of those that break the same rules, the first is kept
@@ -152,43 +152,43 @@ def _tensor_changes(
     # implementation may compare only widths.
     for data_type in sorted(listed, key=lambda other: (listed[other] != lowest, abi().data_types[other].bits != tensor.type.bits)):
         place = f"{name}-same-width" if abi().data_types[data_type].bits == tensor.type.bits else name
-        yield f"data-type/{name}={data_type}", place, changed(data_type=data_type)
+        yield f"data-type/{name}={data_type}", place, change_tensor(data_type=data_type)
     for index, size in enumerate(
         tensor.sizes
     ):  # one place for each: an implementation may compare only some sizes, or their product
         larger = (*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :])
-        yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
+        yield f"sizes/{name}", f"{name}-size{index}", change_tensor(sizes=larger)
         if size > 1 and not plan.uniform:  # if all tensors have equal sizes, a smaller one makes the others larger
             yield (
                 f"sizes/{name}",
                 f"{name}-smaller{index}",
-                changed(sizes=(*tensor.sizes[:index], size - 1, *tensor.sizes[index + 1 :])),
+                change_tensor(sizes=(*tensor.sizes[:index], size - 1, *tensor.sizes[index + 1 :])),
             )
-    yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
-    yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
-    yield f"dimension-count/{name}+1-of-ones", name, changed(sizes=(1,) * (tensor.DimensionCount + 1))
+    yield f"sizes/{name}", f"{name}-exchanged", change_tensor(sizes=tuple(reversed(tensor.sizes)))
+    yield f"dimension-count/{name}+1", name, change_tensor(sizes=(1, *tensor.sizes))
+    yield f"dimension-count/{name}+1-of-ones", name, change_tensor(sizes=(1,) * (tensor.DimensionCount + 1))
     padded = laid_out(tensor, "padded-rows")
-    yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
-    yield f"total-size/{name}-padded-4", name, changed(strides=padded.strides, total_size=padded.bytes - 4)
-    yield f"flags/{name}=2", name, changed(flags=2)
-    yield f"alignment/{name}=24", name, changed(alignment=24)
+    yield f"total-size/{name}-4", name, change_tensor(total_size=tensor.bytes - 4)
+    yield f"total-size/{name}-padded-4", name, change_tensor(strides=padded.strides, total_size=padded.bytes - 4)
+    yield f"flags/{name}=2", name, change_tensor(flags=2)
+    yield f"alignment/{name}=24", name, change_tensor(alignment=24)
     if tensor.type.bits > 8:
-        yield f"alignment/{name}-below-size", name, changed(alignment=tensor.type.bits // 16)
+        yield f"alignment/{name}-below-size", name, change_tensor(alignment=tensor.type.bits // 16)
     if field.packed:
         yield f"strides/{name}-spread", name, base.with_tensors({name: laid_out(tensor, "spread")})
     if not field.may_overlap:
         yield f"strides/{name}-broadcast", name, base.with_tensors({name: laid_out(tensor, "broadcast-last")})
     if field.kind == "output":
-        yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
+        yield f"flags/{name}=OWNED_BY_DML", name, change_tensor(flags=abi().tensor_flags["OWNED_BY_DML"])
 
 
-def resized(
+def resize_tensors(
     plan: DescPlan, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...], usual: Mapping[str, object]
 ) -> OperatorDesc:
     """The desc with the named tensors resized for ``run``; where no shape has this rank, with leading ones added or dimensions removed."""
     try:
         small = base.with_tensors({name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
-        sizes = solve_sizes(plan.operator, plan.recomputed(small, usual), run) if run else {}
+        sizes = solve_sizes(plan.operator, plan.recompute(small, usual), run) if run else {}
     except NotGenerable:
         sizes = {name: padded_run(tensor.sizes, len(run)) for name, tensor in base.tensors()}
     changed = base

@@ -24,11 +24,11 @@ ALONE = "-alone"
 def mixes(choice: TypeChoice) -> tuple[Combination, ...]:
     """As few combinations as have each tensor, with and without each other one that must have the same sizes; the default first."""
 
-    def there(attributes: Combination) -> Iterator[tuple[str, ...]]:
+    def present_groups(attributes: Combination) -> Iterator[tuple[str, ...]]:
         present = set(choice.plan.present(attributes).values())
-        yield from (tuple(name for name in group if name in present) for group in choice.plan.tied("Sizes"))
+        yield from (tuple(name for name in group if name in present) for group in choice.plan.tied_groups("Sizes"))
 
-    return first_with_each((*choice.presences, *choice.attributes), there)
+    return first_with_each((*choice.presences, *choice.attributes), present_groups)
 
 
 def one_tensor_descs(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, OperatorDesc]]:
@@ -37,15 +37,15 @@ def one_tensor_descs(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, obj
     for name, tensor in base.tensors():
         changes: dict[str, Mapping[str, object]] = {}
         if name in typed:
-            changes |= {f"data-type/{name}{ALONE}={of}": {"data_type": of} for of in _unlisted(plan, name, tensor)}
+            changes |= {f"data-type/{name}{ALONE}={of}": {"data_type": of} for of in _unlisted_types(plan, name, tensor)}
         changes |= _sizes(plan, base, name, tensor)
         for label, changed in changes.items():
-            yield label, plan.recomputed(with_changed(base, (name,), **changed), usual)
+            yield label, plan.recompute(with_changed(base, (name,), **changed), usual)
     for label, part in _parts(plan, base).items():
         tensor = base.tensor(part[0])
         for count in _counts(plan, part[0], tensor) if ranked.issuperset(part) else ():
             sizes = padded_run(tensor.sizes, count) if count else ()
-            yield f"dimension-count/{label}={count}", plan.recomputed(with_changed(base, part, sizes=sizes), usual)
+            yield f"dimension-count/{label}={count}", plan.recompute(with_changed(base, part, sizes=sizes), usual)
 
 
 def _parts(plan: DescPlan, base: OperatorDesc) -> dict[str, tuple[str, ...]]:
@@ -54,8 +54,8 @@ def _parts(plan: DescPlan, base: OperatorDesc) -> dict[str, tuple[str, ...]]:
     Of those with the same sizes, one that is there without the others is another part: there is nothing to compare it with but the rest.
     """
     parts: dict[str, tuple[str, ...]] = {f"{name}{ALONE}": (name,) for name, _ in base.tensors()}
-    ranked = [set(group) for group in groups_in(base, plan.tied("DimensionCount"))]
-    for tied in plan.tied("Sizes"):
+    ranked = [set(group) for group in groups_in(base, plan.tied_groups("DimensionCount"))]
+    for tied in plan.tied_groups("Sizes"):
         group = next(groups_in(base, [tied]), ())
         if group and len(tied) > 1 and any(set(group) < others for others in ranked):
             absent = "".join(f"-without-{name}" for name in tied if not any(base.called(name)))
@@ -65,10 +65,10 @@ def _parts(plan: DescPlan, base: OperatorDesc) -> dict[str, tuple[str, ...]]:
 
 def _companions(plan: DescPlan, base: OperatorDesc, what: str) -> set[str]:
     """The tensors of a desc that must have the same ``what`` as another one that it has."""
-    return {name for group in groups_in(base, plan.tied(what)) if len(group) > 1 for name in group}
+    return {name for group in groups_in(base, plan.tied_groups(what)) if len(group) > 1 for name in group}
 
 
-def _unlisted(plan: DescPlan, name: str, tensor: TensorDesc) -> Iterator[str]:
+def _unlisted_types(plan: DescPlan, name: str, tensor: TensorDesc) -> Iterator[str]:
     """UNKNOWN, which breaks the tensor's own rule alone; then a data type that no table lists of the same width, and one of another."""
     yield UNKNOWN
     listed = {of for table in plan.operator.support for of in table.row(plan.name_of(name)).data_types}

@@ -55,11 +55,11 @@ def has_value(desc: OperatorDesc, name: str, value: object) -> bool:
     """Whether an attribute of a desc has this constant value; a fused operator is recognized by its name, as its own attributes may be computed."""
     found = desc.fields[name]
     if isinstance(found, tuple) and isinstance(value, tuple):
-        return alike(tuple(map(_named, found)), tuple(map(_named, value)))
-    return alike(_named(found), _named(value))
+        return alike(tuple(map(_name_of, found)), tuple(map(_name_of, value)))
+    return alike(_name_of(found), _name_of(value))
 
 
-def _named(value: object) -> object:
+def _name_of(value: object) -> object:
     """A fused operator's name; any other value itself."""
     return value.type if isinstance(value, OperatorDesc) else value
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from dmlcts.generator.plan.attributes import Combination, NotGenerable, alike, constants, evaluate, values_within
 from dmlcts.generator.plan.pairs import combine
 from dmlcts.generator.plan.sizes import Sizes, Symbols, fits, names_read, rows_in_force, solve_sizes
-from dmlcts.generator.plan.tensor_names import arrays_of, filled, present, tensor_names
+from dmlcts.generator.plan.tensor_names import arrays_of, filled_fields, present, tensor_names
 from dmlcts.spec.model.abi import FeatureLevel, abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.model.expression import Expression
@@ -69,7 +69,7 @@ class DescPlan:
     # The spec as a whole
 
     @cached_property
-    def leading(self) -> str:
+    def leading_tensor(self) -> str:
         """The tensor that determines the dimension count of a case: the first required one."""
         optional = {field.name for field in self.operator.fields if field.optional}
         return next((name for name in self.tensors if name not in optional), self.tensors[0])
@@ -83,10 +83,10 @@ class DescPlan:
     @cached_property
     def independent(self) -> bool:
         """Whether no size depends on an attribute."""
-        return not any(self.operator.field(name).kind == "attribute" for name in self._read)
+        return not any(self.operator.field(name).kind == "attribute" for name in self._read_fields)
 
     @cached_property
-    def _read(self) -> list[str]:
+    def _read_fields(self) -> list[str]:
         """The fields that the shapes read."""
         names = frozenset[str]().union(*map(names_read, self.operator.shapes))
         return [field.name for field in self.operator.fields if field.name in names]
@@ -111,7 +111,7 @@ class DescPlan:
                 found |= {abi().feature_levels[since] for since in abi().enums[field.enum].since.values()}
         return frozenset(level for level in found if level)
 
-    def tied(self, what: str) -> list[tuple[str, ...]]:
+    def tied_groups(self, what: str) -> list[tuple[str, ...]]:
         """The tensors in groups that must have the same ``what`` (DataType, DimensionCount); every other tensor is a group of its own."""
         if what not in self._tied:
             groups = [{name} for name in self.tensors]
@@ -133,7 +133,7 @@ class DescPlan:
             NotGenerable: the spec gives no values for it.
         """
         if field.name not in self._values:
-            inner = (desc_plan_of(load(name)).fused for name in field.operators if name in operator_names())
+            inner = (desc_plan_of(load(name)).fused_operator for name in field.operators if name in operator_names())
             found = constants(field)
             self._values[field.name] = (*((None,) if field.optional else ()), *inner) if found is None else found
         return self._values[field.name]
@@ -144,7 +144,7 @@ class DescPlan:
             yield from ((field, value) for value in self.values(field) if not isinstance(value, Expression))
 
     @cached_property
-    def fused(self) -> OperatorDesc:
+    def fused_operator(self) -> OperatorDesc:
         """The operator as a fused one: without tensors, with its default attributes."""
         return self.fused_as(0)
 
@@ -179,7 +179,7 @@ class DescPlan:
         """The first combination."""
         return self.combinations[0]
 
-    def completed(self, choice: Combination) -> Combination:
+    def complete(self, choice: Combination) -> Combination:
         """The combination with every optional tensor present that its configuration allows."""
         limits = self.operator.configurations.get(choice.configuration, {})
         present = {k: PRESENT if v == ABSENT and PRESENT in limits.get(k, (PRESENT,)) else v for k, v in choice.items()}
@@ -203,7 +203,7 @@ class DescPlan:
             found: dict[str, set[int]] = {name: set() for name, _ in types}
             for table in self.operator.support:
                 if all(data_type in table.row(name).data_types for name, data_type in types):
-                    for group in self.tied("DimensionCount"):
+                    for group in self.tied_groups("DimensionCount"):
                         counts = set.intersection(*(set(table.row(name).dimension_counts()) for name in group))
                         for name in found.keys() & set(group):
                             found[name] |= counts
@@ -217,7 +217,7 @@ class DescPlan:
 
         The tensors of an array are under its name, or each under its own.
         """
-        known = dict(filled(self.operator, tensors))
+        known = dict(filled_fields(self.operator, tensors))
         for field in self.computed:
             value = evaluate(field, choice.get(field.name), known)
             known[field.name] = _descs_of(value, known) if field.type.startswith("OPERATOR_DESC") else value
@@ -234,7 +234,7 @@ class DescPlan:
         """The name in ``tensors`` that stands for a tensor: its own, or that of its array."""
         return tensor if tensor in self.tensors else field_of(tensor)
 
-    def recomputed(self, desc: OperatorDesc, choice: Attributes) -> OperatorDesc:
+    def recompute(self, desc: OperatorDesc, choice: Attributes) -> OperatorDesc:
         """The desc with the attributes of a choice recomputed for changed tensors; unchanged where that is impossible."""
         try:
             fields = self.fields(desc.fields, choice)
@@ -265,7 +265,7 @@ class DescPlan:
         """
         names, data_types, known, counts = self.present(choice), dict(types), known or {}, counts or {}
         ranks = {name: self.ranks(types)[of] for name, of in names.items()}
-        for group in self.tied("DimensionCount") if known else ():
+        for group in self.tied_groups("DimensionCount") if known else ():
             same = {len(sizes) for name, sizes in known.items() if self.name_of(name) in group}
             ranks |= {name: frozenset(same) for name, of in names.items() if len(same) == 1 and of in group}
 
@@ -274,24 +274,26 @@ class DescPlan:
             return _of_ones(data_types[names[name]], count)
 
         tensors = {name: of_ones(name, ranks[name]) for name in names}
-        desc = self._made(tensors, choice)
+        desc = self._make_desc(tensors, choice)
         fields = desc.fields
         for name, own in rows_in_force(self.operator, desc).items():
             if not all(fits(row, tensors[name].DimensionCount) for row in own):
                 fitting = [count for count in ranks[name] if all(fits(row, count) for row in own)]
                 tensors[name] = of_ones(name, fitting or ranks[name])
-                fields = {**fields, **dict(filled(self.operator, tensors))}
+                fields = {**fields, **dict(filled_fields(self.operator, tensors))}
         if fields is not desc.fields:
             desc = OperatorDesc(self.operator.name, fields)
         for _ in range(_ROUNDS):
-            sizes = self._solved(desc, run, symbols or {}, known)
+            sizes = self._solve(desc, run, symbols or {}, known)
             packed = {name: TensorDesc(data_types[of], sizes[name]) for name, of in names.items() if name in sizes}
             if self._is_constant(choice):
-                return self._bounded(OperatorDesc(desc.type, {**desc.fields, **dict(filled(self.operator, packed))}), symbols or {})
-            before, desc = desc, self._made(packed, choice)
+                return self._check_bytes(
+                    OperatorDesc(desc.type, {**desc.fields, **dict(filled_fields(self.operator, packed))}), symbols or {}
+                )
+            before, desc = desc, self._make_desc(packed, choice)
             unsettled = [f.name for f in self.operator.attributes() if not alike(before.fields[f.name], desc.fields[f.name])]
             if not unsettled:
-                return self._bounded(desc, symbols or {})
+                return self._check_bytes(desc, symbols or {})
         raise NotGenerable(
             f"{self.operator.name}: its sizes depend on {', '.join(unsettled)}, and these depend on its sizes; give them values that do not"
         )
@@ -300,18 +302,18 @@ class DescPlan:
         """Whether the attributes of a choice are the same whatever the tensors' sizes are."""
         return not any(isinstance(choice.get(f.name), Expression) or f.type.startswith("OPERATOR_DESC") for f in self.computed)
 
-    def _made(self, tensors: Mapping[str, object], choice: Attributes) -> OperatorDesc:
+    def _make_desc(self, tensors: Mapping[str, object], choice: Attributes) -> OperatorDesc:
         return OperatorDesc(self.operator.name, self.fields(tensors, choice))
 
-    def _solved(self, desc: OperatorDesc, run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]) -> Mapping[str, Sizes]:
+    def _solve(self, desc: OperatorDesc, run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]) -> Mapping[str, Sizes]:
         """The sizes of a desc, solved once for all descs that agree in the fields that the shapes read."""
         ranks = [(name, tensor.DimensionCount) for name, tensor in desc.tensors()]
-        key = (run, *ranks, repr([desc.fields[name] for name in self._read]), *symbols.items(), *known.items())
+        key = (run, *ranks, repr([desc.fields[name] for name in self._read_fields]), *symbols.items(), *known.items())
         if key not in self._sizes:
             self._sizes[key] = solve_sizes(self.operator, desc, run, symbols, known)
         return self._sizes[key]
 
-    def _bounded(self, desc: OperatorDesc, symbols: Symbols) -> OperatorDesc:
+    def _check_bytes(self, desc: OperatorDesc, symbols: Symbols) -> OperatorDesc:
         """The desc itself. Raises NotGenerable if a tensor is too large for a case."""
         for name, tensor in desc.tensors():
             if tensor.count * tensor.type.bits > 8 * MOST_BYTES:

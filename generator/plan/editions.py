@@ -61,21 +61,21 @@ def as_of(operator: Operator, lists: Lists, edition: int) -> Operator:
     fields = tuple(field for field in operator.fields if field.name in lists["fields"])
     names = {field.name for field in fields}
     gone = {field.name for field in operator.fields} - names
-    sizes = {symbol: _named(sizes, lists.get(f"sizes {symbol}", ()), str) for symbol, sizes in operator.sizes.items()}
+    sizes = {symbol: _keep_named(sizes, lists.get(f"sizes {symbol}", ()), str) for symbol, sizes in operator.sizes.items()}
     return replace(
         operator,
         edition=edition,
         fields=tuple(_limited_field(operator, field, lists) for field in fields),
         support=tuple(_limited_table(table, lists, names) for table in operator.support),
-        constraints=tuple(_without(operator.constraints, gone)),
+        constraints=tuple(_drop_constraints(operator.constraints, gone)),
         shapes=tuple(_limited_shapes(operator.shapes, gone)),
         values={name: _limited_values(values, name, lists) for name, values in operator.values.items() if field_of(name) in names},
         in_place=tuple(entry for entry in operator.in_place if _alias(entry.output, entry.inputs) in lists.get("in place", ())),
         sizes={symbol: of for symbol, of in sizes.items() if of},
-        workloads=_among(operator.workloads, lists.get("workloads", ())),
+        workloads=_keep_entries(operator.workloads, lists.get("workloads", ())),
         configurations={
             label: {name: values for name, values in limits.items() if name in names}
-            for label, limits in _among(operator.configurations, lists.get("configurations", ())).items()
+            for label, limits in _keep_entries(operator.configurations, lists.get("configurations", ())).items()
         },
         layouts=tuple(layout for layout in operator.layouts if layout in lists.get("layouts", ())),
     )
@@ -85,11 +85,11 @@ def _alias(output: str, inputs: Iterable[str]) -> str:
     return f"{output} on {'+'.join(inputs)}"
 
 
-def _named(values: Iterable[T], names: Collection[str], name_of: Any) -> tuple[T, ...]:
+def _keep_named(values: Iterable[T], names: Collection[str], name_of: Any) -> tuple[T, ...]:
     return tuple(value for value in values if name_of(value) in names)
 
 
-def _among(entries: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
+def _keep_entries(entries: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
     return {name: entry for name, entry in entries.items() if name in names}
 
 
@@ -99,7 +99,7 @@ def _limited_field(operator: Operator, field: Field, lists: Lists) -> Field:
     if field not in plan.chosen:
         return field
     values = plan.values(field)
-    own = _named(values, lists.get(f"attribute {field.name}", ()), value_text)
+    own = _keep_named(values, lists.get(f"attribute {field.name}", ()), value_text)
     return field if own == values or not own else replace(field, values=own)
 
 
@@ -109,7 +109,7 @@ def _limited_table(table: Support, lists: Lists, names: Collection[str]) -> Supp
     return replace(table, tensors={name: replace(row, data_types=types[name]) for name, row in rows.items()})
 
 
-def _without(constraints: Iterable[Constraint], gone: Collection[str]) -> Iterator[Constraint]:
+def _drop_constraints(constraints: Iterable[Constraint], gone: Collection[str]) -> Iterator[Constraint]:
     """The constraints without fields that are gone; those that are about them alone, or in an expression, are left out."""
     for constraint in constraints:
         read = [each.names for each in (constraint.that, constraint.when) if each is not None]
@@ -131,5 +131,5 @@ def _limited_values(values: Values, name: str, lists: Lists) -> Values:
         values,
         special=tuple(of for of in values.special if of in special),
         measured=tuple(of for of in values.measured if of in special),
-        data=_among(values.data, lists.get(f"data {name}", ())),
+        data=_keep_entries(values.data, lists.get(f"data {name}", ())),
     )

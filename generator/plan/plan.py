@@ -30,18 +30,18 @@ class Plan(DescPlan):
     def choices(self) -> tuple[TypeChoice, ...]:
         """Every choice of data types that some feature level allows, oldest level first, then in the tables' order."""
         found: dict[Types, TypeChoice] = {}
-        groups = self.tied("DataType")
+        groups = self.tied_groups("DataType")
         for table in sorted(self.operator.support, key=lambda t: t.level):
             rows = [[table.row(name).data_types for name in group] for group in groups]
             options = [[name for name in first if all(name in row for row in others)] for first, *others in rows]
             for choice in product(*options):
                 by_tensor = {name: chosen for group, chosen in zip(groups, choice, strict=True) for name in group}
                 types = tuple((name, by_tensor[name]) for name in self.tensors)
-                if types not in found and self._permitted(types, table):
+                if types not in found and self._is_permitted(types, table):
                     found[types] = TypeChoice(self, types, table.level, "-".join(choice))
         return tuple(found.values())
 
-    def _permitted(self, types: Types, table: Support) -> bool:
+    def _is_permitted(self, types: Types, table: Support) -> bool:
         """Whether the constraints allow these data types together: ``tied`` covers only unconditional ones."""
         kinds = (choice for choice in self._kinds if table.applies(choice))
         return self.only_tied or any(self.keeps(types, choice, table.level) for choice in kinds)
@@ -51,12 +51,12 @@ class Plan(DescPlan):
         """One combination for each mix of enumeration values and absent tensors, on which constraints on types may depend."""
         telling = {field.name for field in self.operator.fields if field.enum or field.is_tensor}
         found: dict[str, Combination] = {}
-        for choice in map(self.completed, self.combinations):
+        for choice in map(self.complete, self.combinations):
             found.setdefault(str([(name, value) for name, value in choice.items() if name in telling]), choice)
         return list(found.values())
 
     @cached_property
-    def covering(self) -> tuple[TypeChoice, ...]:
+    def covering_choices(self) -> tuple[TypeChoice, ...]:
         """Choices in which each tensor has each of its types: all choices if the types are tied, a few if tensors vary independently.
 
         They include every valid mix of integers and floats.
@@ -66,7 +66,7 @@ class Plan(DescPlan):
             yield from (*choice.types, tuple(real for _, real in choice.formats))
             for table in self.by_attribute:  # tables for other attribute values are separate promises
                 listed = all(data_type in table.row(name).data_types for name, data_type in choice.types)
-                if listed and self._permitted(choice.types, table):
+                if listed and self._is_permitted(choice.types, table):
                     yield from ((str(table.when), *pair) for pair in choice.types)
 
         return first_with_each(self.choices, parts)
@@ -88,5 +88,5 @@ class Plan(DescPlan):
         found: dict[object, TypeChoice] = {}
         for choice in self.choices:
             found.setdefault(choice.formats, choice)
-        chosen = {*found.values(), *self.covering}
+        chosen = {*found.values(), *self.covering_choices}
         return tuple(choice for choice in self.choices if choice in chosen)

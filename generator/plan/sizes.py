@@ -41,7 +41,7 @@ class Ends:
     others: Sizes = (1, 2)
     long: tuple[int, int] | None = None
 
-    def sized(self, count: int) -> Sizes:
+    def to_length(self, count: int) -> Sizes:
         """So many sizes; of one, the last."""
         between = [min(self.middle, self.others[(self.at + index) % len(self.others)]) for index in range(count - 2)]
         if between:
@@ -119,7 +119,7 @@ class _Solving:
         self.settle()
         for tensor, row in self.rows.items():
             self.measure(tensor, row)
-        self.take(self.wanted())
+        self.take(self.wanted_values())
         return {tensor: self.row_sizes(tensor, row) for tensor, row in self.rows.items()}
 
     def settle(self) -> None:
@@ -143,12 +143,12 @@ class _Solving:
             raise NotGenerable(f"{self.name} has no shape of {self.ranks[tensor]} sizes for {tensor}")
         self.lengths |= dict.fromkeys(unknown, self.ranks[tensor] - taken)
 
-    def wanted(self) -> dict[str, int | Sizes]:
+    def wanted_values(self) -> dict[str, int | Sizes]:
         """The wanted value of each free symbol, in the rows' order."""
         found: dict[str, int | Sizes] = {}
         for row in self.rows.values():
             if not found:
-                found |= self.led(row)
+                found |= self.leading_values(row)
             for symbol in self.free(row):
                 if symbol not in found:
                     found[symbol] = (
@@ -156,7 +156,7 @@ class _Solving:
                         if symbol in self.lengths and is_broadcast(self.shape, symbol)
                         else self.in_turn(symbol)
                     )
-        return {symbol: self.fitted(symbol, self.symbols.get(symbol, value)) for symbol, value in found.items()}
+        return {symbol: self.fit_length(symbol, self.symbols.get(symbol, value)) for symbol, value in found.items()}
 
     def free(self, row: Sequence[str]) -> list[str]:
         """The symbols of a row that are neither known nor derived nor attributes, as written."""
@@ -171,7 +171,7 @@ class _Solving:
     def is_free(self, symbol: str) -> bool:
         return symbol not in self.matching.fields and symbol not in self.shape.where and symbol not in self.matching.known
 
-    def led(self, row: Sequence[str]) -> dict[str, int | Sizes]:
+    def leading_values(self, row: Sequence[str]) -> dict[str, int | Sizes]:
         """The run's numbers, assigned from the last size of the leading row on; the first gets the rest."""
         left = list(self.run)
         found: dict[str, int | Sizes] = {}
@@ -200,11 +200,11 @@ class _Solving:
         """1 in all dimensions but the second: one value per channel, as scales, means and variances usually have."""
         return tuple(1 + (at == 1) for at in range(self.lengths[symbol]))
 
-    def fitted(self, symbol: str, value: int | Sizes | Ends) -> int | Sizes:
+    def fit_length(self, symbol: str, value: int | Sizes | Ends) -> int | Sizes:
         """The value with the symbol's length: its last sizes, or padded in front with its first one; a number is padded with ones."""
         length = self.lengths.get(symbol)
         if isinstance(value, Ends):
-            return value.last if length is None else value.sized(length)
+            return value.last if length is None else value.to_length(length)
         if length is None:
             return value[-1] if isinstance(value, tuple) else value
         if symbol in self.each and not isinstance(value, tuple):
@@ -218,14 +218,14 @@ class _Solving:
             self.matching.known[symbol] = wanted.pop(symbol)
         self.settle()
         while wanted:
-            ready = [symbol for symbol in wanted if self.bounded(symbol)]
+            ready = [symbol for symbol in wanted if self.has_known_bounds(symbol)]
             if not ready:
                 raise NotGenerable(f"{self.name}: the bounds of {', '.join(wanted)} depend on each other")
             for symbol in ready:
                 self.matching.known[symbol] = self.nearest(symbol, wanted.pop(symbol))
             self.settle()
 
-    def bounded(self, symbol: str) -> bool:
+    def has_known_bounds(self, symbol: str) -> bool:
         """Whether all variables of the symbol's bounds are known; they may read the symbol itself."""
         domain = self.shape.domains[symbol]
         return all(bound is None or self.matching.unknown(bound) <= {symbol} for bound in (domain.least, domain.most))

@@ -52,7 +52,7 @@ def present(operator: Operator, names: tuple[str, ...], choice: Mapping[str, obj
     return found
 
 
-def filled(operator: Operator, tensors: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def filled_fields(operator: Operator, tensors: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """The fields that hold tensors, each with its content. The tensors of an array are under its name, or each under its own."""
     for field in operator.fields:
         if field.is_tensor_array and field.name not in tensors:

@@ -60,7 +60,7 @@ class TypeChoice:
     @cached_property
     def whole(self) -> tuple[Combination, ...]:
         """These combinations with every possible tensor present; cases about tensors use them in turn."""
-        whole = [self.plan.completed(choice) for choice in self.attributes]
+        whole = [self.plan.complete(choice) for choice in self.attributes]
         return tuple(choice for index, choice in enumerate(whole) if choice not in whole[:index])
 
     @cached_property
@@ -74,9 +74,9 @@ class TypeChoice:
 
         A count that a table lists but no shape allows is omitted; ``spec coverage`` shows it as a promise without a case.
         """
-        return tuple(count for count in sorted(self.plan.ranks(self.types)[self.plan.leading]) if self._listed(count))
+        return tuple(count for count in sorted(self.plan.ranks(self.types)[self.plan.leading_tensor]) if self._is_listed(count))
 
-    def _listed(self, count: int) -> bool:
+    def _is_listed(self, count: int) -> bool:
         """Whether the shapes allow this dimension count, and a table lists the resulting desc for some combination of attributes."""
         simple = self.plan.independent and not self.plan.by_attribute
         for choice in self.plan.combinations[:1] if simple else self.attributes:

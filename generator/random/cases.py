@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.covering.cases import array_of, arrays_of, is_stale
 from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.factors import model_of
@@ -46,9 +46,9 @@ def random_cases(plan: Plan, most: str) -> Iterator[Case]:
     """
     array = array_of(plan, most)
     are_known = is_known(plan, array)
-    if not beyond("core", most):
+    if not is_beyond("core", most):
         yield from (replace(case, level="core") for _, case in cases_by_number(plan, array.random[: array.random_core], are_known))
-    if not beyond("full", most):
+    if not is_beyond("full", most):
         late = cases_by_number(plan, array.random[array.random_core :], are_known)
         yield from (case for _, case in (late if arrays_of(plan.operator) else islice(cases_by_number(plan, count()), COUNT)))
 

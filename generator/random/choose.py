@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from dmlcts.generator.case.case import Case, beyond
-from dmlcts.generator.checks.promises import at_its_level, of_fields, promised
+from dmlcts.generator.case.case import Case, is_beyond
+from dmlcts.generator.checks.promises import at_its_level, of_fields, promised_labels
 from dmlcts.generator.covering.choose_rows import Coverage, drop_redundant
 from dmlcts.generator.covering.sizes import is_bounded
 from dmlcts.generator.covering.space import CASE, Combinations, space_of
@@ -43,7 +43,7 @@ def with_random(plan: Plan, array: CoveringArray, choose: Choose = choose_dispat
     have are left out. Beside ``older`` cases, of earlier editions, few are added, each with a value that none of those has.
     """
     space = space_of(plan)
-    has = partial(_has, promised(plan.operator))
+    has = partial(_has, promised_labels(plan.operator))
     rows = [space.case(row) for row in array.rows]
     others = [has(row_of(space.model, case), case) for case in older]
     every = dict(cases_by_number(plan, range(max(_TRIES, _PAIRS))))
@@ -60,17 +60,17 @@ def with_random(plan: Plan, array: CoveringArray, choose: Choose = choose_dispat
     found = (*core, *full, *(numbers[at] for at in kept))
     if "full" in array.ends:
         others += [has(row_of(space.model, case), case) for case in map(every.__getitem__, found)]
-        own = [has(space.became(row), case) for row, case in zip(array.rows, rows, strict=True)]
+        own = [has(space.final_row(row), case) for row, case in zip(array.rows, rows, strict=True)]
         array = drop_redundant(space, array, own, list(map(space.cost, array.rows)), others, is_grown=bool(older))
     return replace(array, random=found, random_core=len(core))
 
 
 def _with_new_values(space: Combinations, cases: Mapping[int, Case], older: Sequence[Coverage]) -> Iterator[tuple[int, Case]]:
     """The cases with a value of some factor that no older case has."""
-    values = Tuples.among(space, 1)
+    values = Tuples.from_space(space, 1)
     known = values.flags(has.values for has in older)
     for number, case in cases.items():
-        if not known[values.of(np.array(row_of(space.model, case)))].all():
+        if not known[values.places_of(np.array(row_of(space.model, case)))].all():
             yield number, case
 
 
@@ -78,16 +78,16 @@ def _with_new_pairs(
     space: Combinations, array: CoveringArray, cases: Mapping[int, Case], older: Sequence[Case]
 ) -> tuple[list[int], list[int]]:
     """The numbers of the cases that have pairs which no row has: those that level core wants, and those with costly values."""
-    kinds = [Tuples.among(space, 2, with_costly) for with_costly in (False, True)]
+    kinds = [Tuples.from_space(space, 2, with_costly) for with_costly in (False, True)]
     missing = []
     for tuples, level in zip(kinds, ("core", WITH_COSTLY), strict=True):
-        known = (row_of(space.model, case) for case in older if not beyond(case.level, level))
-        missing.append(~tuples.flags((*map(space.became, array.rows[: array.ends.get(level, 0)]), *known)))
+        known = (row_of(space.model, case) for case in older if not is_beyond(case.level, level))
+        missing.append(~tuples.flags((*map(space.final_row, array.rows[: array.ends.get(level, 0)]), *known)))
     core, full = list[int](), list[int]()
     for number, case in cases.items():
         if not is_bounded(space.model, symbols_of(case.operator, case.desc)):
             continue
-        places = [tuples.of(np.array(row_of(space.model, case))) for tuples in kinds]
+        places = [tuples.places_of(np.array(row_of(space.model, case))) for tuples in kinds]
         brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
         if any(brings):
             (core if brings[0] else full).append(number)

@@ -28,7 +28,7 @@ _TRIES = 200
 
 def conditions_of(operator: str, count: int, random: Random) -> tuple[Condition, ...]:
     """So many conditions about different things, each of which is true of some random descs and false of others. Raises ValueError where there are none."""
-    found = _drawn(operator, count, random, draw_condition, _varies)
+    found = _draw_conditions(operator, count, random, draw_condition, _varies)
     order = list(KINDS)
     return tuple(sorted(found, key=lambda condition: order.index(condition.kind)))
 
@@ -37,11 +37,11 @@ def rules_of(operator: str, count: int, random: Random) -> tuple[Condition, ...]
     """So many conditions like a library's own dispatch rules, or as many as the operator has. Raises ValueError where there are none."""
     for fewer in range(count, 0, -1):
         with suppress(ValueError):
-            return tuple(_drawn(operator, fewer, random, draw_rule, _rule_varies))
+            return tuple(_draw_conditions(operator, fewer, random, draw_rule, _rule_varies))
     raise ValueError(f"{operator}: no dispatch rule that some valid descs meet and others do not")
 
 
-def _drawn(
+def _draw_conditions(
     operator: str,
     count: int,
     random: Random,

@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 
 from dmlcts.generator.case.case import Binding, Case, Data
-from dmlcts.generator.covering.bindings import slackened
+from dmlcts.generator.covering.bindings import with_slack
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
@@ -105,7 +105,7 @@ def case_of(model: Model, genes: Genes, label: str, rule: SizeRule = RULE, is_kn
     case = dispatch_from(model, genes, rule, label, is_known)
     if case is None or (not is_known and _too_large(model, case)):
         return None
-    case = _bound(model, case, genes)
+    case = _bind(model, case, genes)
     return case if is_known or not violations(case.operator, case.desc) else None
 
 
@@ -115,16 +115,16 @@ def _too_large(model: Model, case: Case) -> bool:
     return work > _MOST_WORK or sum(tensor.bytes for _, tensor in case.desc.tensors()) > _MOST_BYTES
 
 
-def _bound(model: Model, case: Case, genes: Genes) -> Case:
+def _bind(model: Model, case: Case, genes: Genes) -> Case:
     """The case with what it may have besides: shared resources, inputs that DirectML owns, more bytes than needed, and equal elements alone."""
-    owned = genes.pick("owned", ((), (), *model.owned.values()))
+    owned = genes.pick("owned", ((), (), *model.owned_sets.values()))
     aliased = {*case.in_place, *case.in_place.values()}
     slack = genes.pick("slack", SLACK)
     changed, bindings = {}, dict(case.bindings)
     for name, tensor in case.desc.tensors():
         if slack == "binding":
             bindings[name] = replace(bindings.get(name, Binding()), short=-16)
-        changed[name] = slackened(tensor, slack, model.plan.name_of(name) in owned and name not in aliased)
+        changed[name] = with_slack(tensor, slack, model.plan.name_of(name) in owned and name not in aliased)
     offset = offset_at(genes.number("offset at")) if genes.number("offset anywhere") > _USUAL_OFFSETS else case.offset
     resource = RESOURCES[genes.pick("resource", tuple(RESOURCES))]
     alike = [
@@ -146,7 +146,7 @@ class SeenTriples:
         self.operator, self.next = operator, 0
         self.model = _model(operator)
         space = space_of(self.model.plan)
-        self.tuples = Tuples.among(space, 3)
+        self.tuples = Tuples.from_space(space, 3)
 
     def draw(self, seed: int, count: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
         """The next cases of a seed that are wanted: of some, always the one with the most triples that were not seen before.
@@ -154,15 +154,15 @@ class SeenTriples:
         There may be fewer than ``count`` where hardly any number gives such a case.
         """
         for _ in range(count):
-            found = list(self._some(seed, wanted))
+            found = list(self._some_cases(seed, wanted))
             if not found:
                 return
-            places = [self.tuples.of(np.array(row_of(self.model, case))) for case in found]
+            places = [self.tuples.places_of(np.array(row_of(self.model, case))) for case in found]
             best = max(range(len(found)), key=lambda at: int(self.tuples.open[places[at]].sum()))
             self.tuples.open[places[best]] = False
             yield found[best]
 
-    def _some(self, seed: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
+    def _some_cases(self, seed: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
         left = _CHOICE
         for _ in range(_TRIES):
             case = fuzz_case(self.operator, seed, self.next)

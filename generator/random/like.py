@@ -32,8 +32,8 @@ class GenesLike(Genes):
         self.case = case
         row = zip(model.factors, row_of(model, case), strict=True)
         self.values = {factor.name: factor.values[at] for factor, at in row if at != NONE}
-        self.values["rank"] = str(case.desc.tensor(model.plan.leading).DimensionCount)
-        self.owned = model.owned.get(self.values.get("owned", ""), ())
+        self.values["rank"] = str(case.desc.tensor(model.plan.leading_tensor).DimensionCount)
+        self.owned = model.owned_sets.get(self.values.get("owned", ""), ())
 
     def new(self, name: str) -> float:
         """The simplest number."""

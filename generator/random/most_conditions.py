@@ -44,11 +44,15 @@ class Budget:
 def choose_dispatches(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], budget: Budget) -> list[int]:
     """The indices of the cases of an operator to keep, the best first. ``others`` are its other cases."""
     some, known = (_Dispatches(every) for every in (cases, others))
-    meeting = (some.meeting(conditions) for conditions in _drawn(cases[0].operator.name, _DRAWN) if not known.meeting(conditions))
+    meeting = (
+        some.dispatches_meeting(conditions)
+        for conditions in _draw_conjunctions(cases[0].operator.name, _DRAWN)
+        if not known.dispatches_meeting(conditions)
+    )
     return _greedy([found for found in meeting if len(found) <= len(cases) * _COMMON], costs, budget)
 
 
-def _drawn(operator: str, count: int, seed: str = SEED) -> Iterator[tuple[Condition, ...]]:
+def _draw_conjunctions(operator: str, count: int, seed: str = SEED) -> Iterator[tuple[Condition, ...]]:
     """So many twos and triples of conditions. Raises ValueError where the operator has nothing to make conditions of."""
     for number in range(count):
         random = Random(f"{operator}/{seed}/{number}")  # noqa: S311 (reproducible, no secret)
@@ -61,7 +65,7 @@ class _Dispatches:
     def __init__(self, cases: Sequence[Case]) -> None:
         self.situations = Situations([of_case(case) for case in cases])
 
-    def meeting(self, conditions: Sequence[Condition]) -> list[int]:
+    def dispatches_meeting(self, conditions: Sequence[Condition]) -> list[int]:
         """Which of them meet all of these. Conditions on data, which cost the most to ask, are left out."""
         every = self.situations.every
         flags = [np.ones(len(every), np.bool_)]

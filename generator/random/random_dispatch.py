@@ -81,7 +81,7 @@ class Genes:
         """One of the options, by the number of that name."""
         return options[int(self.number(name) * len(options))]
 
-    def changed(self, most: int) -> Genes:
+    def mutate(self, most: int) -> Genes:
         """The same, but for one to ``most`` numbers, which are drawn anew or, as often, become 0: a size of 1, the first option."""
         names = sorted(self.known)
         changed = set(self.random.sample(names, min(len(names), self.random.randint(1, most))))
@@ -96,12 +96,12 @@ def dispatch_from(model: Model, genes: Genes, rule: SizeRule = SizeRule(), label
     asked again.
     """
     try:
-        return _decoded(model, genes, rule, label, is_known)
+        return _decode(model, genes, rule, label, is_known)
     except (NotGenerable, *FAILURES):
         return None
 
 
-def _decoded(model: Model, genes: Genes, rule: SizeRule, label: str, is_known: bool) -> Case | None:
+def _decode(model: Model, genes: Genes, rule: SizeRule, label: str, is_known: bool) -> Case | None:
     plan, operator = model.plan, model.plan.operator
     choice, attributes = genes.pick("types", plan.choices), _attributes(model, genes)
     if not is_known and not plan.keeps(choice.types, attributes):
@@ -112,7 +112,7 @@ def _decoded(model: Model, genes: Genes, rule: SizeRule, label: str, is_known: b
     alias = genes.pick("in place", ({}, {}, *model.aliases.values()))
     read = random_data(operator, desc)
     strided = {
-        name: _strided(name, tensor, name in read, genes)
+        name: _with_strides(name, tensor, name in read, genes)
         for field, name, tensor in desc.by_field()
         if not operator.field(field).packed
     }
@@ -124,7 +124,7 @@ def _decoded(model: Model, genes: Genes, rule: SizeRule, label: str, is_known: b
         return None
     data, basis = data_of(operator, desc, genes.pick("data", (USUAL, *model.data_names)))
     permitted = next((entry.basis for entry in operator.in_place if entry.output in alias), DOCUMENTED)
-    leading = desc.tensor(plan.leading)
+    leading = desc.tensor(plan.leading_tensor)
     return build(
         KIND,
         (f"{leading.DimensionCount}d", "x".join(map(str, leading.sizes)), label or f"{int(genes.number('seed') * 2**32):08x}"),
@@ -168,7 +168,7 @@ def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combinatio
     counts = {
         name: genes.pick(factor, sorted(of_others[group[0]]))
         for factor, group in model.rank_factors()
-        if model.plan.leading not in group
+        if model.plan.leading_tensor not in group
         for name in group
     }
     names = [
@@ -180,10 +180,10 @@ def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combinatio
     if rule.alike:
         found |= {name: found[genes.pick(f"like {name}", names)] for name in names if genes.number(f"alike {name}") < rule.alike}
     if rule.work:
-        used = model.free & model.used(attributes)
+        used = model.free & model.used_names(attributes)
         free = {name: size for name, size in found.items() if name.split()[1] in used}
-        growing = {name for name in free if name.split()[1] in model.growing}
-        found |= _fitted(free, growing, genes, min(genes.pick("work", rule.work), model.most_elements))
+        growing = {name for name in free if name.split()[1] in model.window_symbols}
+        found |= _fit_sizes(free, growing, genes, min(genes.pick("work", rule.work), model.most_elements))
     full = {symbol for symbol in model.symbols if symbol not in model.free and genes.number(f"full {symbol}") < _FULL}
     found |= {name: LARGEST for name in found if name.split()[1] in full}
     found |= {name: 1 if genes.number(f"one {name}") < _ONE else LARGEST for name in found if name.split()[1] in model.broadcast}
@@ -194,7 +194,7 @@ def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combinatio
     return model.plan.desc(choice.types, (2,) * rank, attributes, sizes, counts=counts)
 
 
-def _fitted(sizes: dict[str, int], growing: Set[str], genes: Genes, room: int) -> dict[str, int]:
+def _fit_sizes(sizes: dict[str, int], growing: Set[str], genes: Genes, room: int) -> dict[str, int]:
     """The sizes, in a drawn order each at most what those before it leave of ``room``. Those of ``growing``, with which others grow, count twice:
     from a filter of 300 x 300 and an image of one element, a transposed convolution makes an image of 300 x 300.
     """
@@ -225,7 +225,7 @@ def number_of(size: int) -> float:
     return sqrt(log(size) / log(LARGEST))
 
 
-def _strided(name: str, tensor: TensorDesc, is_input: bool, genes: Genes) -> TensorDesc:
+def _with_strides(name: str, tensor: TensorDesc, is_input: bool, genes: Genes) -> TensorDesc:
     """The tensor with strides: packed ones, or dimensions in any order, with gaps between them and, of an input, strides of 0."""
     style = genes.number(f"layout {name}")
     if style < 0.35:

@@ -100,7 +100,7 @@ class Reducer:
             pass
         return self.case
 
-    def without(self, need: Need) -> bool:
+    def holds_without(self, need: Need) -> bool:
         """Whether it holds of the case without what a need names, which is kept then."""
         gone = {name: simplest_number(name) for name in need.genes if name in self.known}
         for symbol, least in need.sizes:
@@ -120,7 +120,7 @@ class Reducer:
                 symbol = name.split()[1]
                 found.setdefault(((), ((symbol, own.sizes.get(symbol, 1)),)), [])
             else:
-                found.setdefault((_changed(name, own, traits_of(self.model, other)), ()), []).append(name)
+                found.setdefault((_changed_values(name, own, traits_of(self.model, other)), ()), []).append(name)
         return tuple(Need(tuple(genes), *what) for what, genes in found.items())
 
     def _try(self, changes: Mapping[str, float]) -> bool:
@@ -155,7 +155,7 @@ class Reducer:
                 least, most = (least, middle) if self._try({name: number_of(middle)}) else (middle, most)
 
 
-def _changed(gene: str, own: Traits, other: Traits) -> tuple[tuple[str, str], ...]:
+def _changed_values(gene: str, own: Traits, other: Traits) -> tuple[tuple[str, str], ...]:
     """The values of factors that a number decides: of those that change without it, the ones that it is about."""
     changed = {factor: value for factor, value in own.values.items() if other.values.get(factor) != value}
     about = {factor: value for factor, value in changed.items() if factor == gene or factor.split()[-1] in gene.split()}

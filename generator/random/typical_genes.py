@@ -92,4 +92,4 @@ def typical_genes(model: Model, random: Random) -> TypicalGenes:
     optional = {field.name for field in fields if field.type == "TENSOR_DESC" and field.optional}
     enumerations = {field.name for field in model.plan.chosen if field.enum}
     several = {symbol for symbol, star in model.symbols.items() if star}
-    return TypicalGenes(random, Names(next(iter(model.symbols), ""), model.growing, several, optional, enumerations))
+    return TypicalGenes(random, Names(next(iter(model.symbols), ""), model.window_symbols, several, optional, enumerations))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 
 from dmlcts.generator.case.case import REJECTION, Case
-from dmlcts.generator.covering.cases import about, arrays_of, combination_cases, editions, unfused_cases
+from dmlcts.generator.covering.cases import arrays_of, combination_cases, editions, empty_array, unfused_cases
 from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.factor_values import row_of
@@ -91,7 +91,7 @@ def grow(operator: Operator) -> CoveringArray:
     no row depends on.
     """
     plan, every = plan_of(operator), arrays_of(operator)
-    empty = about(plan)
+    empty = empty_array(plan)
     if every and every[-1].digest == empty.digest:
         return replace(empty, ends=dict.fromkeys(every[-1].ends, 0), feasible=every[-1].feasible)
     older = [*earlier_cases(operator, _STORED, _MOST)]

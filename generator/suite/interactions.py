@@ -75,10 +75,10 @@ def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPL
             bounded.append(rows[case.id])
     found = {}
     for name, kind in KINDS.items():
-        tuples = Tuples.among(space, kind.strength, kind.with_costly)
+        tuples = Tuples.from_space(space, kind.strength, kind.with_costly)
         covered = tuples.flags([rows[case.id] for case in select(cases, level=kind.level, basis=MEASURED)])
         missing = tuples.flags([*bounded, *drawn]) & ~covered
-        some = [model.shown(tuples.at(int(place))) for place in np.flatnonzero(missing)[:5]]
+        some = [model.values_text(tuples.tuple_at(int(place))) for place in np.flatnonzero(missing)[:5]]
         found[name] = Covered(int((covered | missing).sum()), int(covered.sum()), tuple(some))
     return found
 
@@ -100,7 +100,7 @@ def random_rows(space: Combinations, count: int) -> Iterator[Row]:
             continue
         row = list(skeleton.row)
         for f in random.sample(range(space.structural, len(row)), len(row) - space.structural):
-            allowed = space.allowed(skeleton, row, f)
+            allowed = space.allowed_values(skeleton, row, f)
             row[f] = random.choice(allowed) if allowed else NONE
         if space.finish(skeleton, tuple(row)):
             count -= 1

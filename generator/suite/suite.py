@@ -54,7 +54,7 @@ def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
         for case in chain(earlier, new_cases(operator, MAKERS, most, earlier)):
             known = found.setdefault(case.id, case)
             if known is not case:
-                found[case.id] = _merged(known, case)
+                found[case.id] = _merge(known, case)
     return tuple(found.values())
 
 
@@ -70,7 +70,7 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _merged(known: Case, case: Case) -> Case:
+def _merge(known: Case, case: Case) -> Case:
     """Merges two equal cases: two values of an attribute may coincide for few dimensions, or for a narrow type."""
     level = min(known.level, case.level, key=LEVELS.index)
     merged = replace(known, level=level, covers=tuple(dict.fromkeys((*known.covers, *case.covers))))

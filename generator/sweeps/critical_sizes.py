@@ -11,7 +11,7 @@ from math import inf, prod
 from random import Random
 
 from dmlcts.generator.case.build import distinct
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.attributes import Combination, NotGenerable, alike
 from dmlcts.generator.plan.plan import Plan
@@ -37,10 +37,10 @@ from dmlcts.spec.rules.shape import FAILURES
 
 def critical_size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each dimension with each size, two at once, what each size meets because the spec says so, and each dimension with each choice."""
-    if beyond("full", most):
+    if is_beyond("full", most):
         return
     maker = _Maker(plan)
-    yield from distinct((*maker.alone(), *maker.two_at_once(), *maker.along_axes(), *maker.with_each_choice()))
+    yield from distinct((*maker.single_dimensions(), *maker.two_at_once(), *maker.along_axes(), *maker.with_each_choice()))
 
 
 class _Maker:
@@ -56,7 +56,7 @@ class _Maker:
         self.names = {at: name for name, at in self.model.dimensions.items()}
         self.names = {at: name for at, name in self.names.items() if self._next_case({at: table.LARGEST_WINDOW}, table.SMALL)}
 
-    def alone(self) -> Iterator[Case]:
+    def single_dimensions(self) -> Iterator[Case]:
         """Each dimension with each size."""
         for at, size in product(self.names, CRITICAL_SIZES):
             if self._may_be(at, size):
@@ -64,7 +64,7 @@ class _Maker:
 
     def two_at_once(self) -> Iterator[Case]:
         """Two neighbors, and the first dimension with the last."""
-        every = [at for at in self.names if at[0] not in self.model.growing]
+        every = [at for at in self.names if at[0] not in self.model.window_symbols]
         pairs = list(dict.fromkeys([*pairwise(every), (every[0], every[-1])])) if len(every) > 1 else []
         left = table.CRITICAL_CASES - len(every) * len(CRITICAL_SIZES)
         each = max(table.CRITICAL_CASES_OF_TWO, left // max(1, len(pairs)))
@@ -110,7 +110,7 @@ class _Maker:
 
     def _may_be(self, at: Dimension, size: int) -> bool:
         """Whether a dimension has this size in some case."""
-        return size <= (table.LARGEST_WINDOW if at[0] in self.model.growing else self.model.largest(at[0]))
+        return size <= (table.LARGEST_WINDOW if at[0] in self.model.window_symbols else self.model.largest(at[0]))
 
     def _ways(self, turning: Turning, chosen: Mapping[str, object]) -> list[Way]:
         """Choices of data types and attributes with the chosen values, each with every value of the axes; the data types change first."""

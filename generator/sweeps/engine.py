@@ -41,10 +41,10 @@ def valid_desc(plan: Plan, way: Way, run: Run, symbols: Symbols | None = None) -
         desc = choice.desc(run, attributes, symbols)
     except (NotGenerable, *FAILURES):
         return None
-    return allowed(plan, desc)
+    return allowed_desc(plan, desc)
 
 
-def allowed(plan: Plan, desc: OperatorDesc | None) -> OperatorDesc | None:
+def allowed_desc(plan: Plan, desc: OperatorDesc | None) -> OperatorDesc | None:
     """The desc, if some feature level lists it and it breaks no rule."""
     return desc if desc is not None and plan.level_of(desc) is not None and not violations(plan.operator, desc) else None
 
@@ -117,7 +117,7 @@ def works_along(plan: Plan, desc: OperatorDesc, at: Dimension) -> bool:
     if not axes_of(plan):
         return False
     value = desc.fields[axes_of(plan)]
-    return desc.tensor(plan.leading).DimensionCount + at[1] in (value if isinstance(value, tuple) else (value,))
+    return desc.tensor(plan.leading_tensor).DimensionCount + at[1] in (value if isinstance(value, tuple) else (value,))
 
 
 # Sizes of one dimension and of all
@@ -125,7 +125,7 @@ def works_along(plan: Plan, desc: OperatorDesc, at: Dimension) -> bool:
 
 def may_be(model: Model, at: Dimension, size: int) -> bool:
     """Whether a dimension of no window may be so large."""
-    return at[0] not in model.growing and model.largest(at[0]) >= size
+    return at[0] not in model.window_symbols and model.largest(at[0]) >= size
 
 
 def is_batch(model: Model, at: Dimension) -> bool:
@@ -162,9 +162,9 @@ def once_a_way(make: Callable[[Way], OperatorDesc | None]) -> Callable[[Way], Op
     """The same, which makes the desc of a way once: each kind of data, and each layout, has it."""
     known: dict[int, OperatorDesc | None] = {}  # by identity: the ways live as long as their plan
 
-    def found(way: Way) -> OperatorDesc | None:
+    def find_desc(way: Way) -> OperatorDesc | None:
         if id(way) not in known:
             known[id(way)] = make(way)
         return known[id(way)]
 
-    return found
+    return find_desc

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dmlcts.generator.case.build import build, levelled
-from dmlcts.generator.case.case import ALL, HUGE, Binding, Case, beyond
+from dmlcts.generator.case.build import build, types_by_level
+from dmlcts.generator.case.case import ALL, HUGE, Binding, Case, is_beyond
 from dmlcts.generator.facts.factors import short
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
-from dmlcts.generator.sweeps.engine import allowed
+from dmlcts.generator.sweeps.engine import allowed_desc
 from dmlcts.generator.sweeps.table import BEHIND_32_BITS, BEYOND_32_BITS, GAP_SIZES, HUGE_SIZES
 from dmlcts.generator.values.layouts import GAPPED, laid_out, layouts_of
 from dmlcts.spec.model.desc import OperatorDesc
@@ -23,7 +23,7 @@ from dmlcts.spec.model.operator import ABSENT, MEASURED
 
 def gap_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Strided outputs whose gaps must not change: measured, as the documentation lets an operator overwrite an output's total size."""
-    for choice, level in levelled(plan, plan.representatives[:1], most):
+    for choice, level in types_by_level(plan, plan.representatives[:1], most):
         for field in plan.operator.outputs():
             turns = [attributes for attributes in choice.whole if attributes.get(field.name) != ABSENT] or choice.whole
             base = choice.usual_desc(GAP_SIZES, turns[0])
@@ -44,7 +44,7 @@ def gap_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 def huge_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """All tensors in one resource beyond 2^32 bytes; an input, and an output, whose later elements lie beyond 2^32 bytes."""
-    if beyond(HUGE, most):
+    if is_beyond(HUGE, most):
         return
     choice = next(choice for choice in plan.choices if min(bits for bits, _ in choice.formats) >= 8)
     desc = choice.usual_desc(HUGE_SIZES, choice.whole[0])
@@ -70,4 +70,4 @@ def _far(plan: Plan, desc: OperatorDesc, name: str) -> tuple[OperatorDesc, str] 
     strides = list(tensor.effective_strides)
     strides[at] = 8 * (BEYOND_32_BITS + BEHIND_32_BITS) // tensor.type.bits // (tensor.sizes[at] - 1) + 1
     found = desc.with_tensors({own: replace(tensor, strides=tuple(strides))})
-    return None if strides[at] >= BEYOND_32_BITS or allowed(plan, found) is None else (found, own)
+    return None if strides[at] >= BEYOND_32_BITS or allowed_desc(plan, found) is None else (found, own)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from dmlcts.generator.case.build import build, distinct
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.facts.factors import Model, model_of, symbols_of
 from dmlcts.generator.plan.attributes import Combination, NotGenerable
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps import table
-from dmlcts.generator.sweeps.engine import allowed, element_count, is_batch
+from dmlcts.generator.sweeps.engine import allowed_desc, element_count, is_batch
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import ABSENT, PRESENT
 from dmlcts.spec.reading.loader import load, measured_folder
@@ -36,12 +36,12 @@ def label_of(network: str) -> str:
 
 def network_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each kind of dispatch that a network has, cut; and as it is, if it is not too large. What no rule allows is left out: some clients go beyond the page."""
-    if beyond("core", most):
+    if is_beyond("core", most):
         return
     yield from distinct(case for kind in _kinds(plan) for case in _cases(plan, kind, most))
 
 
-def uncovered(plan: Plan) -> list[str]:
+def uncovered_kinds(plan: Plan) -> list[str]:
     """The kinds that have no case at level core."""
     return [kind.kind for kind in _kinds(plan) if not any(case.level == "core" for case in _cases(plan, kind, "core"))]
 
@@ -53,26 +53,26 @@ def _kinds(plan: Plan) -> tuple[DispatchedKind, ...]:
 
 def promised_networks(plan: Plan) -> tuple[str, ...]:
     """The networks that have a kind of dispatch that the operator's rules allow, by name."""
-    kinds = (kind for kind in _kinds(plan) if _allowed(plan, kind) is not None)
+    kinds = (kind for kind in _kinds(plan) if _allowed_desc(plan, kind) is not None)
     return tuple(sorted({name for kind in kinds for name in kind.networks}))
 
 
-def _allowed(plan: Plan, kind: DispatchedKind) -> tuple[OperatorDesc, TypeChoice] | None:
+def _allowed_desc(plan: Plan, kind: DispatchedKind) -> tuple[OperatorDesc, TypeChoice] | None:
     """A kind's desc and its choice of data types; None where no rule allows it."""
     desc = read_desc(kind.desc, load)
     choice = _choice(plan, desc)
-    return (desc, choice) if choice is not None and allowed(plan, desc) is not None else None
+    return (desc, choice) if choice is not None and allowed_desc(plan, desc) is not None else None
 
 
 def _cases(plan: Plan, kind: DispatchedKind, most: str) -> Iterator[Case]:
-    found = _allowed(plan, kind)
+    found = _allowed_desc(plan, kind)
     if found is None:
         return
     desc, choice = found
     if cut := cut_desc(plan, choice, desc):
         yield _case(plan, choice, cut, kind, "core")
     is_small = element_count(desc) <= table.NETWORK_CAP and _work(plan, desc) <= table.NETWORK_WORK
-    if is_small and not beyond("full", most):
+    if is_small and not is_beyond("full", most):
         yield _case(plan, choice, desc, kind, "full")
 
 
@@ -93,7 +93,7 @@ def _case(plan: Plan, choice: TypeChoice, desc: OperatorDesc, kind: DispatchedKi
     named = kind.networks[0] + (f" and {len(kind.networks) - 1} more" if len(kind.networks) > 1 else "")
     return build(
         LABEL,
-        (LABEL, "-".join(map(_shown, shown))),
+        (LABEL, "-".join(map(_tensor_text, shown))),
         desc,
         choice,
         level=level,
@@ -102,7 +102,7 @@ def _case(plan: Plan, choice: TypeChoice, desc: OperatorDesc, kind: DispatchedKi
     )
 
 
-def _shown(tensor: TensorDesc) -> str:
+def _tensor_text(tensor: TensorDesc) -> str:
     """Sizes, and strides where they are not packed, by letters that keep an id short."""
     strides = "" if tensor.strides is None else "s" + "x".join(map(str, tensor.strides))
     return "x".join(map(str, tensor.sizes)) + strides
@@ -119,15 +119,15 @@ def cut_desc(plan: Plan, choice: TypeChoice, desc: OperatorDesc) -> OperatorDesc
     except FAILURES:
         return None
     cuts = _cuts(model, symbols)
-    cut = {name: size if name in model.growing else _cut(size, cuts) for name, size in symbols.items()}
+    cut = {name: size if name in model.window_symbols else _cut_size(size, cuts) for name, size in symbols.items()}
     counts = {plan.name_of(name): tensor.DimensionCount for name, tensor in desc.tensors()}
     for own in (cut, {name: size for name, size in cut.items() if name in model.free}):
         for attributes in _attributes(plan, desc, cuts):
             try:
-                found = choice.desc((2,) * counts[plan.leading], attributes, own, counts)
+                found = choice.desc((2,) * counts[plan.leading_tensor], attributes, own, counts)
             except (NotGenerable, KeyError, *FAILURES):  # a symbol that nothing determines is a KeyError
                 continue
-            if (laid := _laid_out_alike(found, desc)) and allowed(plan, laid):
+            if (laid := _laid_out_alike(found, desc)) and allowed_desc(plan, laid):
                 return laid
     return None
 
@@ -137,29 +137,29 @@ def _cuts(model: Model, symbols: Mapping[str, _Size]) -> dict[int, int]:
     found, windows = dict[int, int](), set[int]()
     for symbol, size in symbols.items():
         each = size if isinstance(size, tuple) else (size,)
-        if symbol in model.growing:
+        if symbol in model.window_symbols:
             windows.update(each)
             continue
         for at, own in enumerate(each):
-            most = _most(model, symbol, at - len(each) if isinstance(size, tuple) else 0)
+            most = _largest_size(model, symbol, at - len(each) if isinstance(size, tuple) else 0)
             found[own] = min(own, most, found.get(own, most))
     return found | {size: size for size in windows if size <= table.LARGEST_WINDOW}
 
 
-def _most(model: Model, symbol: str, at: int) -> int:
+def _largest_size(model: Model, symbol: str, at: int) -> int:
     """The largest size of a dimension that is cut."""
     if is_batch(model, (symbol, at)):
         return table.NETWORK_OUTER_SIDE if at else table.NETWORK_BATCH
     return table.NETWORK_SIDE
 
 
-def _cut(size: _Size, cuts: Mapping[int, int]) -> _Size:
+def _cut_size(size: _Size, cuts: Mapping[int, int]) -> _Size:
     return tuple(cuts[each] for each in size) if isinstance(size, tuple) else cuts[size]
 
 
 def _attributes(plan: Plan, desc: OperatorDesc, cuts: Mapping[int, int]) -> Iterator[Combination]:
     """The attributes with numbers that are sizes cut like these; as they are; and with arrays in proportion to the leading tensor's sizes."""
-    configuration, leading = plan.operator.configuration(desc.fields), desc.tensor(plan.leading).sizes
+    configuration, leading = plan.operator.configuration(desc.fields), desc.tensor(plan.leading_tensor).sizes
     own, cut, scaled = dict[str, object](), dict[str, object](), dict[str, object]()
     for field in plan.operator.fields:
         value = desc.fields.get(field.name)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from dmlcts.generator.case.build import build, levelled
-from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, beyond
+from dmlcts.generator.case.build import build, types_by_level
+from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, is_beyond
 from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.desc_plan import Attributes, Types
 from dmlcts.generator.plan.plan import Plan, plan_of
@@ -33,7 +33,7 @@ def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         SpecError: a relation uses an operator that has no spec file or supports none of the data types.
     """
     relations, met, begun = plan.operator.relations, Counter[str](), set[str]()
-    for choice, _ in levelled(plan, plan.representatives, most):
+    for choice, _ in types_by_level(plan, plan.representatives, most):
         descs = [(attributes, choice.desc(_run(choice.usual_count), attributes)) for attributes in choice.attributes]
         every = {AGREEMENT: choice.few, **{relation.label: _tried_with(relation, choice, descs) for relation in relations}}
         tried = {label: _in_turn(combinations, met[label]) for label, combinations in every.items()}
@@ -44,7 +44,7 @@ def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                 if attributes in tried[label]:
                     level = "core" if label not in begun else "full"
                     begun.add(label)
-                    if not beyond(level, most):
+                    if not is_beyond(level, most):
                         yield _case(relation, label, desc, choice, level)
 
 

@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 
 from dmlcts.generator.case.build import build, random_data
-from dmlcts.generator.case.case import Case, Data, beyond
+from dmlcts.generator.case.case import Case, Data, is_beyond
 from dmlcts.generator.case.inputs import data_values
 from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.desc_plan import DescPlan
@@ -31,10 +31,10 @@ def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The further random data in the spec, for one tensor at a time; in core, one choice of types of each width and kind."""
     if not any(values.data for values in plan.operator.values.values()):
         return
-    for choice in plan.covering:
+    for choice in plan.covering_choices:
         for index, attributes in enumerate(choice.few):
             level = "core" if choice in plan.kind_representatives and index == 0 else "full"
-            if beyond(level, most):
+            if is_beyond(level, most):
                 continue
             desc = choice.desc(usual_run(choice.usual_count), attributes)
             usual = random_data(plan.operator, desc)
@@ -69,12 +69,12 @@ def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     chosen = [(choice, *each) for choice in plan.of_each_format for each in enumerate(choice.few)]
     for choice, index, attributes in chosen:
         core = choice in core_choices and (index == 0 or only_constants)
-        if beyond("core" if core else "full", most):
+        if is_beyond("core" if core else "full", most):
             continue
         for names, basis in combined_sets(plan, attributes):
             for part, (desc, data) in enumerate(_value_parts(choice, attributes, names)):
                 level = "core" if core and prod(next(desc.tensors())[1].sizes) <= MOST_IN_CORE else "full"
-                if beyond(level, most):
+                if is_beyond(level, most):
                     continue
                 label = "-x-".join(names.values())
                 yield build(
@@ -94,7 +94,7 @@ def scalar_operand_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Of operators whose tensors have the same sizes: each value of each set as one number for all elements of an input, beside all values of
     the set of that name in the other inputs.
     """
-    if beyond("full", most) or not plan.uniform:
+    if is_beyond("full", most) or not plan.uniform:
         return
     for choice in plan.representatives:
         for names, basis in combined_sets(plan, choice.attributes[0]):
@@ -143,7 +143,7 @@ def combined_sets(plan: Plan, attributes: Combination) -> Iterator[tuple[dict[st
 def fill(plan: DescPlan, desc: OperatorDesc, sets: Mapping[str, str]) -> dict[str, Data] | None:
     """Each tensor filled with its special set, by tensor; None where a set is empty for its type."""
     found = {
-        tensor: special_set(plan.operator, of, name, _contested(plan, tensor, its.data_type, desc.fields))
+        tensor: special_set(plan.operator, of, name, _contested_bits(plan, tensor, its.data_type, desc.fields))
         for of, name in sets.items()
         for tensor, its in desc.called(of)
     }
@@ -207,7 +207,7 @@ def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> D
     return Data(special=name, parameters=points | skipped)
 
 
-def _contested(plan: DescPlan, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:
+def _contested_bits(plan: DescPlan, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:
     """The bit patterns that a contested example has for these attributes: cases of another basis omit them."""
     found: set[int] = set()
     for example, disputed in _contested_examples(plan):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dmlcts.generator.case.build import build, support_cells
-from dmlcts.generator.case.case import VALUES, Case, Data, beyond
+from dmlcts.generator.case.case import VALUES, Case, Data, is_beyond
 from dmlcts.generator.plan.attributes import choice_labels
 from dmlcts.generator.plan.desc_plan import DescPlan
 from dmlcts.generator.plan.pairs import pairwise
@@ -35,7 +35,7 @@ def size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     if plan.operator.sizes:
         yield from symbol_cases(plan, most)
         return
-    for choice in () if beyond("full", most) else plan.representatives:
+    for choice in () if is_beyond("full", most) else plan.representatives:
         for sizes in ((1, 1, 1, BEYOND_16_BITS), (1, 1, BEYOND_16_BITS, 1)):
             label = f"sizes/{'x'.join(map(str, sizes))}"
             yield build("sizes", (label,), choice.usual_desc(sizes, choice.whole[0]), choice, level="full", covers=(label,))
@@ -43,7 +43,7 @@ def size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The sizes in the spec, pairwise: every pair of values of any two symbols. In core for one type of each width, if small."""
-    if beyond("core", most):
+    if is_beyond("core", most):
         return
     core = plan.representatives
     rows = pairwise(plan.operator.sizes)
@@ -54,7 +54,7 @@ def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             if most_elements > ONE_TYPE_BEYOND and choice != core[0]:
                 continue
             level = "core" if most_elements <= MOST_IN_CORE else "full"
-            if beyond(level, most):
+            if is_beyond(level, most):
                 continue
             parts = [f"{symbol}={_size_text(size)}" for symbol, size in symbols.items()]
             covers = [f"sizes/{part}" for part in parts]
@@ -70,7 +70,7 @@ def example_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     operator = plan.operator
     for example in operator.examples:
         level = "smoke" if example.basis == DOCUMENTED else "core"
-        if beyond(level, most):
+        if is_beyond(level, most):
             continue
         desc = example_desc(plan, example)
         literals = [*example.inputs.values(), *(literal for outputs in example.answers.values() for literal in outputs.values())]

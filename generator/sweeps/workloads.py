@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, product
 
 from dmlcts.generator.case.build import distinct
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.facts.factors import model_of, short
 from dmlcts.generator.plan.attributes import Combination, NotGenerable
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps import table
-from dmlcts.generator.sweeps.engine import Way, allowed, element_count, size_case, valid_desc
+from dmlcts.generator.sweeps.engine import Way, allowed_desc, element_count, size_case, valid_desc
 from dmlcts.generator.sweeps.one_factor.data import DataKind, data_case, further_data, sample, special_data
 from dmlcts.generator.sweeps.one_factor.layouts import layouts_alone
 from dmlcts.generator.sweeps.usual import usual_run
@@ -37,20 +37,20 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """
     usual = _usual(plan)
     for label, workload in plan.operator.workloads.items():
-        if not beyond(workload.level, most):
+        if not is_beyond(workload.level, most):
             yield from _as_given(plan, label, workload)
             yield from _laid_out(plan, label, workload) if label in usual else ()
-    if beyond("full", most):
+    if is_beyond("full", most):
         return
     turns = count()
     for label, workload in usual.items():
-        if model_of(plan).work(_cut(plan, workload)) <= table.CUT_WORK:
-            yield from distinct((*_resized(plan, label, workload, turns), *_fused(plan, label, workload)))
+        if model_of(plan).work(_cut_sizes(plan, workload)) <= table.CUT_WORK:
+            yield from distinct((*_resized_cases(plan, label, workload, turns), *_fused_cases(plan, label, workload)))
 
 
 def workload_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The spec's workloads with each kind of data, at level full."""
-    for label, workload in () if beyond("full", most) else _usual(plan).items():
+    for label, workload in () if is_beyond("full", most) else _usual(plan).items():
         yield from distinct(_of_other_data(plan, label, workload))
 
 
@@ -104,16 +104,20 @@ def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
 # Around them
 
 
-def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
+def _resized_cases(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
     """The workload with its sizes cut, each dimension but those of a window in turn one of ``table.WORKLOAD_SIZES``, for the first choice of types and another."""
-    choices, cut, growing = _choices(plan, label, workload, plan.covering), _cut(plan, workload), model_of(plan).growing
+    choices, cut, growing = (
+        _choices(plan, label, workload, plan.covering_choices),
+        _cut_sizes(plan, workload),
+        model_of(plan).window_symbols,
+    )
     for (symbol, size), length in product(cut.items(), table.WORKLOAD_SIZES):
-        for name, turned in () if symbol in growing else _turned(symbol, size, length):
+        for name, turned in () if symbol in growing else _turn_sizes(symbol, size, length):
             for choice in dict.fromkeys((choices[0], choices[next(turns) % len(choices)])):
                 yield from _case(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
 
 
-def _turned(symbol: str, size: _Size, length: int) -> Iterator[tuple[str, _Size]]:
+def _turn_sizes(symbol: str, size: _Size, length: int) -> Iterator[tuple[str, _Size]]:
     """A symbol's sizes with one of them that long, each in turn, with the name of its dimension."""
     if not isinstance(size, tuple):
         yield symbol, length
@@ -122,19 +126,19 @@ def _turned(symbol: str, size: _Size, length: int) -> Iterator[tuple[str, _Size]
         yield f"{symbol}[{at - len(size)}]", tuple(length if other == at else each for other, each in enumerate(size))
 
 
-def _cut(plan: Plan, workload: Workload) -> dict[str, _Size]:
+def _cut_sizes(plan: Plan, workload: Workload) -> dict[str, _Size]:
     """The workload's sizes, at most ``table.WORKLOAD_SIDE``; those of a window as they are."""
 
-    def cut(size: _Size) -> _Size:
+    def cut_size(size: _Size) -> _Size:
         return tuple(min(each, table.WORKLOAD_SIDE) for each in size) if isinstance(size, tuple) else min(size, table.WORKLOAD_SIDE)
 
-    growing = model_of(plan).growing
-    return {symbol: size if symbol in growing else cut(size) for symbol, size in workload.sizes.items()}
+    growing = model_of(plan).window_symbols
+    return {symbol: size if symbol in growing else cut_size(size) for symbol, size in workload.sizes.items()}
 
 
-def _fused(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+def _fused_cases(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
     """The workload with each fused operator: with its sizes cut, for each choice of types, and as it is, for one."""
-    cut, turns = _cut(plan, workload), count()
+    cut, turns = _cut_sizes(plan, workload), count()
     is_small = model_of(plan).work(workload.sizes) <= table.FUSED_WORK
     for field in plan.chosen:
         for value in plan.values(field) if field.type == "OPERATOR_DESC" else ():
@@ -185,13 +189,13 @@ def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
         return
     for layout, lay_out, level in ((CHANNELS_LAST, channels_last, workload.level), (ALIGNED_ROWS, aligned_rows, "full")):
         everywhere = lay_out(plan.operator, desc)
-        if everywhere != desc and allowed(plan, everywhere):
+        if everywhere != desc and allowed_desc(plan, everywhere):
             yield size_case(way, everywhere, f"{label}.every-{layout}", level=level, basis=workload.basis)
     for field in plan.operator.fields:
         own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name}
         for layout in layouts_alone(plan.operator, field) if own else ():
             laid = desc.with_tensors({name: laid_out(tensor, layout) for name, tensor in own.items()})
-            if layout in table.WORKLOAD_LAYOUTS and laid != desc and allowed(plan, laid):
+            if layout in table.WORKLOAD_LAYOUTS and laid != desc and allowed_desc(plan, laid):
                 yield size_case(way, laid, f"{label}.{short(field.name)}-{layout}", level=workload.level, basis=workload.basis)
 
 

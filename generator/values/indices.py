@@ -26,7 +26,7 @@ Parameters = Mapping[str, Any]
 def indices(raw: Raw, name: str, parameters: Parameters) -> Array:
     """Any place, 4 bytes for each. Raises NotGenerable where there is none."""
     tensor: TensorDesc = parameters["tensor"]
-    below = _each(tensor, parameters["below"])
+    below = _places_each(tensor, parameters["below"])
     room = np.minimum(below, int(parameters.get("last", below.max())))
     return _from_either_end(below - room + np.floor(_shares(raw) * room).astype(np.int64), below, raw, tensor)
 
@@ -38,7 +38,7 @@ def distinct_indices(raw: Raw, name: str, parameters: Parameters) -> Array:
         NotGenerable: the tensor has no such axis, or there are no places.
     """
     tensor: TensorDesc = parameters["tensor"]
-    below, along = int(_each(tensor, parameters["below"])[0]), int(parameters["along"])
+    below, along = int(_places_each(tensor, parameters["below"])[0]), int(parameters["along"])
     if not 0 <= along < len(tensor.sizes):
         raise NotGenerable(f"there is no axis {along} of {len(tensor.sizes)}")
     lines = np.moveaxis(np.arange(tensor.count).reshape(tensor.sizes), along, -1)
@@ -55,7 +55,7 @@ def distinct_tuples(raw: Raw, name: str, parameters: Parameters) -> Array:
         NotGenerable: there are no places.
     """
     tensor: TensorDesc = parameters["tensor"]
-    below = _each(tensor, parameters["below"]).reshape(-1, tensor.sizes[-1])
+    below = _places_each(tensor, parameters["below"]).reshape(-1, tensor.sizes[-1])
     width, bounds = tensor.sizes[-1], below[0]
     every = prod(int(bound) for bound in bounds)
     room = _room(every, len(below), parameters)
@@ -69,17 +69,17 @@ def _room(below: int, count: int, parameters: Parameters) -> int:
     return min(below, max(int(parameters.get("last", below)), count))
 
 
-def _each(tensor: TensorDesc, below: Any) -> Array:
+def _places_each(tensor: TensorDesc, below: Any) -> Array:
     """The number of places for each element; where the elements of a tuple are one element, the least. Raises NotGenerable."""
     places: Array = np.asarray(below, np.int64)
     if not places.size or np.min(places) < 1:
         raise NotGenerable("there is nothing to index")
     if tensor.strides is not None and tensor.strides[-1] == 0:
         places = np.asarray(np.min(places))
-    return cycled(places, tensor.count)
+    return cycle_values(places, tensor.count)
 
 
-def cycled(values: Array, count: int) -> Array:
+def cycle_values(values: Array, count: int) -> Array:
     """So many values: all one after the other, and again from the first. As ``numpy.resize``, which is slow where there are few values."""
     found: Array = np.tile(values.ravel(), -(-count // values.size))[:count]
     return found

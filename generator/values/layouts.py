@@ -33,7 +33,7 @@ GAP = 3
 """Elements of a gap, if nothing else is wanted."""
 
 
-def _gapped(sizes: Sizes, after: int, gap: int) -> Sizes:
+def _gapped_strides(sizes: Sizes, after: int, gap: int) -> Sizes:
     """Row-major strides with a gap after each block of the last ``after`` dimensions."""
     strides, step = [], 1
     for index, size in enumerate(reversed(sizes)):
@@ -42,15 +42,15 @@ def _gapped(sizes: Sizes, after: int, gap: int) -> Sizes:
     return tuple(reversed(strides))
 
 
-def _reordered(sizes: Sizes, order: Sequence[int]) -> Sizes:
+def _reordered_strides(sizes: Sizes, order: Sequence[int]) -> Sizes:
     """The strides of a tensor whose dimensions lie in memory in this order, the outermost first."""
     packed = packed_strides(tuple(sizes[at] for at in order))
     return tuple(packed[order.index(at)] for at in range(len(sizes)))
 
 
-def _transposed(sizes: Sizes, gap: int) -> Sizes:
+def _transposed_strides(sizes: Sizes, gap: int) -> Sizes:
     dims = list(range(len(sizes)))
-    return _reordered(sizes, [*dims[:-2], *reversed(dims[-2:])])
+    return _reordered_strides(sizes, [*dims[:-2], *reversed(dims[-2:])])
 
 
 def _dims(sizes: Sizes) -> list[int]:
@@ -63,7 +63,7 @@ def _channels_innermost(sizes: Sizes) -> list[int]:
 
 
 def _channels_last(sizes: Sizes, gap: int) -> Sizes:
-    return _reordered(sizes, _channels_innermost(sizes))
+    return _reordered_strides(sizes, _channels_innermost(sizes))
 
 
 def _broadcast(sizes: Sizes, along: Sequence[int]) -> Sizes:
@@ -84,10 +84,10 @@ def _middle(sizes: Sizes) -> int:
 
 LAYOUTS: dict[str, Callable[[Sizes, int], Sizes]] = {
     "packed": lambda sizes, gap: packed_strides(sizes),
-    "padded-rows": lambda sizes, gap: _gapped(sizes, 1, gap),
-    "padded-planes": lambda sizes, gap: _gapped(sizes, 2, gap),
-    "permuted": lambda sizes, gap: _reordered(sizes, list(range(len(sizes)))[::-1]),
-    "transposed": _transposed,
+    "padded-rows": lambda sizes, gap: _gapped_strides(sizes, 1, gap),
+    "padded-planes": lambda sizes, gap: _gapped_strides(sizes, 2, gap),
+    "permuted": lambda sizes, gap: _reordered_strides(sizes, list(range(len(sizes)))[::-1]),
+    "transposed": _transposed_strides,
     "spread": lambda sizes, gap: tuple((gap // 2 + 2) * stride for stride in packed_strides(sizes)),
     CHANNELS_LAST: _channels_last,
     "broadcast-all": lambda sizes, gap: (0,) * len(sizes),
@@ -99,10 +99,14 @@ LAYOUTS: dict[str, Callable[[Sizes, int], Sizes]] = {
 """The strides for sizes, and for a gap of so many elements where there are gaps."""
 
 FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
-    "channels-first": lambda sizes, gap: _reordered(sizes, [*_dims(sizes)[:1], *_dims(sizes)[1:][-1:], *_dims(sizes)[1:-1]]),
-    "middle-exchanged": lambda sizes, gap: _reordered(sizes, [*_dims(sizes)[:-3], *_dims(sizes)[-3:-1][::-1], *_dims(sizes)[-1:]]),
+    "channels-first": lambda sizes, gap: _reordered_strides(
+        sizes, [*_dims(sizes)[:1], *_dims(sizes)[1:][-1:], *_dims(sizes)[1:-1]]
+    ),
+    "middle-exchanged": lambda sizes, gap: _reordered_strides(
+        sizes, [*_dims(sizes)[:-3], *_dims(sizes)[-3:-1][::-1], *_dims(sizes)[-1:]]
+    ),
     "channels-slice": lambda sizes, gap: (
-        _reordered((*sizes[:1], sizes[1] + gap, *sizes[2:]), _channels_innermost(sizes))
+        _reordered_strides((*sizes[:1], sizes[1] + gap, *sizes[2:]), _channels_innermost(sizes))
         if len(sizes) > 2
         else packed_strides(sizes)
     ),
@@ -181,7 +185,7 @@ def aligned_rows(operator: Operator, desc: OperatorDesc, of: Collection[str] | N
         if not operator.field(field).packed and (of is None or field in of) and tensor.sizes[-1] % _VECTOR
     )
     return desc.with_tensors(
-        {name: replace(tensor, strides=_gapped(tensor.sizes, 1, -tensor.sizes[-1] % _VECTOR)) for name, tensor in fitting}
+        {name: replace(tensor, strides=_gapped_strides(tensor.sizes, 1, -tensor.sizes[-1] % _VECTOR)) for name, tensor in fitting}
     )
 
 
@@ -229,6 +233,6 @@ def layout_of(tensor: TensorDesc) -> str:
     for after, name in ((1, "padded-rows"), (2, "padded-planes")):
         outer = [at for at in long if at < count - after]
         gap = own[outer[-1]] - prod(tensor.sizes[count - after :]) if outer else 0
-        if gap > 0 and alike(_gapped(tensor.sizes, after, gap)):
+        if gap > 0 and alike(_gapped_strides(tensor.sizes, after, gap)):
             return name
     return "spread" if alike(tuple(own[long[-1]] * stride for stride in packed_strides(tensor.sizes))) else ""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.generator.values.indices import cycled, distinct_indices, distinct_tuples, indices
+from dmlcts.generator.values.indices import cycle_values, distinct_indices, distinct_tuples, indices
 from dmlcts.spec.model.abi import data_type
 from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
 
@@ -116,8 +116,8 @@ def _rare(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     return values
 
 
-def _between(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
-    least, most = (cycled(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
+def _draw_between(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    least, most = (cycle_values(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
     found: Array = np.floor(least + share * (most - least + 1)).astype(numpy_dtype(name))
     return found
@@ -180,14 +180,14 @@ def _points(name: str, parameters: Parameters) -> Array:
     return np.array([float(point) for point in str(parameters["points"]).split()]).astype(numpy_dtype(name))
 
 
-def _among(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+def _draw_among(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     points = _points(name, parameters)
     found: Array = points[np.ascontiguousarray(raw).view("<u2")[:, 0] % len(points)]
     return found
 
 
 def _in_turn(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
-    return cycled(_points(name, parameters), len(raw))
+    return cycle_values(_points(name, parameters), len(raw))
 
 
 def _size(name: str) -> int:
@@ -220,7 +220,9 @@ RECIPES: dict[str, Recipe] = {
     "rare": Recipe(lambda name: 4, _rare, frozenset({"low", "high", "points"}), computed=frozenset({"low", "high"}), by_place=True),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
     # fit the desc's sizes.
-    "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"}), by_place=True),
+    "between": Recipe(
+        lambda name: 4, _draw_between, frozenset({"least", "most"}), computed=frozenset({"least", "most"}), by_place=True
+    ),
     # Valid indices (generator/values/indices): any, such that differ along an axis, and tuples of which no two are alike.
     "indices": Recipe(lambda name: 4, indices, frozenset({"below"}), computed=frozenset({"below"}), by_place=True, optional=_LAST),
     "distinct-indices": Recipe(
@@ -251,7 +253,7 @@ RECIPES: dict[str, Recipe] = {
     # Half zeros, half random bits: conditions.
     "truth": Recipe(_size, _truth),
     # Random picks from `points`, a list separated by spaces: indices and lengths that must be valid.
-    "among": Recipe(lambda name: 2, _among, frozenset({"points"})),
+    "among": Recipe(lambda name: 2, _draw_among, frozenset({"points"})),
     # The same in their order, repeated, without randomness: rows with columns of different meaning.
     "in-turn": Recipe(lambda name: 1, _in_turn, frozenset({"points"}), by_place=True),
     # Random bits; of floats, every fourth is made a NaN (or an infinity) and every fourth an infinity.

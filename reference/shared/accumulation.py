@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.shared.fused import HALF_LARGEST, HALF_ROUNDOFF, HALF_SPACING, activated, stored_error
+from dmlcts.reference.shared.fused import HALF_LARGEST, HALF_ROUNDOFF, HALF_SPACING, activate_fused, stored_error
 from dmlcts.spec.model.desc import OperatorDesc
 
 _ROUNDOFF = 2.0**-23
@@ -52,7 +52,7 @@ def between_error(xp: Any, between: Array, count: Array | int = 1) -> Array:
     return xp.where(between <= HALF_LARGEST, error, xp.where(between < xp.inf, xp.inf, 0.0))
 
 
-def accumulated(
+def accumulated_answer(
     xp: Any, desc: OperatorDesc, value: Array, magnitude: Array, terms: Array | int, error: Array | None = None
 ) -> Answer:
     """The answer of a sum (float64), or of the activation in ``FusedActivation`` of it.
@@ -71,4 +71,4 @@ def accumulated(
     own = xp.where(xp.isfinite(value), own, 0.0)
     own = own if error is None else own + error
     own = own + stored_error(xp, desc, xp.where(xp.isfinite(own), xp.abs(value) + own, 0.0))
-    return activated(xp, desc.fields, value, own)
+    return activate_fused(xp, desc.fields, value, own)

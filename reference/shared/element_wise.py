@@ -10,7 +10,7 @@ from dmlcts.reference.stage import stage
 
 
 @stage("element_wise.function")
-def applied(function: Callable[..., Array], xp: Any, *operands: Array) -> Array:
+def apply_function(function: Callable[..., Array], xp: Any, *operands: Array) -> Array:
     """``function(xp, *operands)``: what the operator computes of its elements, before it is rounded to the output's type.
 
     Operands are scaled already; real numbers are float64, integers and bit patterns in their own type.

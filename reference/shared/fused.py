@@ -13,7 +13,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import compute
-from dmlcts.reference.shared.scale_bias import LARGEST, between
+from dmlcts.reference.shared.scale_bias import LARGEST, answer_between
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -54,7 +54,7 @@ def extremes(xp: Any, activation: OperatorDesc, low: Array, high: Array) -> list
 
 
 @stage("fused.activation")
-def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array, name: str = "FusedActivation") -> Answer:
+def activate_fused(xp: Any, fields: Mapping[str, object], value: Array, error: Array, name: str = "FusedActivation") -> Answer:
     """The activation in the field ``name`` of ``value`` (float64), which may be off by ``error``; ``value`` itself if there is none.
 
     ``error`` is what the implementation's own computation of ``value`` may be off by; with the activation's own slack it is the answer's. It
@@ -67,11 +67,11 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     if not isinstance(inner, OperatorDesc):
         return Answer(value, slack=error)
     spread = _SPREADS.get(inner.type)
-    exact, ends = _computed(inner, value), list[Answer]()
+    exact, ends = _activation_answer(inner, value), list[Answer]()
     error = xp.where(_open_by_overflow(xp, inner, value, exact.value), xp.inf, error)
     if spread is None:
-        ends = [_computed(inner, argument) for argument in extremes(xp, inner, value - error, value + error)]
-        answer = between(xp, exact.value, [end.value for end in ends], value)
+        ends = [_activation_answer(inner, argument) for argument in extremes(xp, inner, value - error, value + error)]
+        answer = answer_between(xp, exact.value, [end.value for end in ends], value)
     else:
         reach = spread(xp, inner, value, error)
         answer = Answer(exact.value, argument=value, slack=reach, defined=reach != xp.inf)
@@ -93,20 +93,20 @@ def _open_by_overflow(xp: Any, activation: OperatorDesc, value: Array, exact: Ar
     """Where the argument overflows FLOAT32, and the activation of infinity differs from that of the argument: SOFTSIGN gives NaN. Also where both
     are 0: DirectML.dll may multiply infinity by zero, which gives NaN (the module's text, on RELU).
     """
-    infinite = _overflowing(xp, value)
+    infinite = _overflow_to_infinity(xp, value)
     overflows = xp.isfinite(value) & xp.isinf(infinite)
     if not overflows.any():
         return overflows
-    same = _overflowing(xp, _computed(activation, infinite).value) == _overflowing(xp, exact)
+    same = _overflow_to_infinity(xp, _activation_answer(activation, infinite).value) == _overflow_to_infinity(xp, exact)
     return overflows & ~(same & (exact != 0))
 
 
-def _overflowing(xp: Any, value: Array) -> Array:
+def _overflow_to_infinity(xp: Any, value: Array) -> Array:
     """The values, infinite beyond the largest FLOAT32."""
     return xp.where(xp.abs(value) > LARGEST, xp.copysign(xp.inf, value), value)
 
 
-def _computed(activation: OperatorDesc, value: Array) -> Answer:
+def _activation_answer(activation: OperatorDesc, value: Array) -> Answer:
     return compute(activation, {"InputTensor": value})["OutputTensor"]
 
 

@@ -25,19 +25,19 @@ def power_of_two(xp: Any, x: Array) -> Array:
 
 
 @stage("quantized.rescale")
-def rescaled(xp: Any, total: Array, factor: Array, divisor: Array) -> Array:
+def rescale_sum(xp: Any, total: Array, factor: Array, divisor: Array) -> Array:
     """A sum of products of integers in units of the output's scale: ``factor`` is the product of the inputs' scales, ``divisor`` that scale."""
     return total * factor / divisor
 
 
 @stage("quantized.requantize")
-def requantized(xp: Any, value: Array, zero_point: Array | float, nan: Array | float, least: float, most: float) -> Array:
+def requantize(xp: Any, value: Array, zero_point: Array | float, nan: Array | float, least: float, most: float) -> Array:
     """The integers that are stored, as float64: ``value`` rounded to even, moved by the zero point, saturated; ``nan`` in the place of NaN."""
     moved = xp.round(value) + zero_point
     return xp.where(xp.isnan(value), nan, xp.clip(xp.where(xp.isnan(moved), 0.0, moved), least, most))
 
 
-def stored(
+def stored_integers(
     xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float, nan: Array | float | None = None
 ) -> Answer:
     """The quotient, off by ``error`` at most, as the integers that it may become.
@@ -48,5 +48,5 @@ def stored(
     dtype, (least, most) = numpy_dtype(output.data_type), output.type.limits
     nan = zero_point if nan is None else max(nan, least)
     error = xp.where(xp.isfinite(error), error, 0.0)
-    low, value, high = (requantized(xp, at, zero_point, nan, least, most) for at in (quotient - error, quotient, quotient + error))
+    low, value, high = (requantize(xp, at, zero_point, nan, least, most) for at in (quotient - error, quotient, quotient + error))
     return Answer((low + high) / 2, slack=(high - low) / 2, result=value.astype(held_type(xp, dtype)))

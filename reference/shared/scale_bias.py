@@ -13,7 +13,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference
-from dmlcts.reference.shared.element_wise import applied
+from dmlcts.reference.shared.element_wise import apply_function
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -31,7 +31,7 @@ LARGEST = (2.0 - 2.0**-23) * 2.0**127
 
 
 @stage("scale_bias.argument")
-def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
+def scale_argument(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     """The argument ``x * Scale + Bias`` in float64, and the absolute error that it may have; ``x`` itself and None without ScaleBias."""
     x = x.astype(xp.float64)
     pair = desc.scale_bias()
@@ -40,23 +40,23 @@ def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     product = x * pair.scale
     argument = product + pair.bias
     rounding = ROUNDOFF * (xp.abs(product) + xp.abs(argument))
-    return argument, xp.maximum(rounding, xp.maximum(_flushed(xp, product), _flushed(xp, argument)))
+    return argument, xp.maximum(rounding, xp.maximum(_flush_error(xp, product), _flush_error(xp, argument)))
 
 
-def _flushed(xp: Any, number: Array) -> Array:
+def _flush_error(xp: Any, number: Array) -> Array:
     """What is lost of a number that FLOAT32 may flush."""
     return xp.where(xp.abs(number) < SMALLEST, xp.abs(number), 0.0)
 
 
-def through(xp: Any, function: Function, argument: Array, error: Array | None) -> Answer:
+def apply_with_error(xp: Any, function: Function, argument: Array, error: Array | None) -> Answer:
     """``function`` of an argument that may be off by ``error``: the value, and as slack the most that it then changes."""
     value = function(xp, argument)
     if error is None:
         return Answer(value, argument=argument)
-    return between(xp, value, (function(xp, argument - error), function(xp, argument + error)), argument)
+    return answer_between(xp, value, (function(xp, argument - error), function(xp, argument + error)), argument)
 
 
-def between(xp: Any, value: Array, ends: Sequence[Array], argument: Array) -> Answer:
+def answer_between(xp: Any, value: Array, ends: Sequence[Array], argument: Array) -> Answer:
     """The value of a function for an argument that may be off as far as to either end, and as slack the most that it then changes.
 
     ``ends`` are the function's values there, and where it turns between them. Where the argument may lie on either side of the end of the
@@ -71,6 +71,10 @@ def unary(function: Function) -> Reference:
     """The reference of ``OutputTensor = function(InputTensor * Scale + Bias)``, for continuous functions of real numbers."""
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-        return {"OutputTensor": through(xp, partial(applied, function), *scaled(xp, desc, inputs["InputTensor"]))}
+        return {
+            "OutputTensor": apply_with_error(
+                xp, partial(apply_function, function), *scale_argument(xp, desc, inputs["InputTensor"])
+            )
+        }
 
     return run

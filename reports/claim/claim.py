@@ -38,13 +38,13 @@ from dmlcts.reports.record.record import (
 from dmlcts.reports.record.verdict import (
     Counts,
     backend_name,
+    count_of,
     counts_text,
     data_types,
     lacks_operators,
     level_text,
     matrix,
     missing_results,
-    numbered,
     stop,
 )
 
@@ -97,19 +97,19 @@ class Statement:
         return _counts(self.results)
 
     @property
-    def supported(self) -> int:
+    def supported_count(self) -> int:
         """How many cases are supported: neither unsupported, nor unsupported and therefore a failure."""
-        return _supported(self.results)
+        return _count_supported(self.results)
 
     @property
-    def undeclared(self) -> Counts:
+    def undeclared_counts(self) -> Counts:
         """How many of the unsupported cases the implementation's description excludes, by what it excludes: ``operator``, ``data type`` ..."""
-        return _undeclared(self.results)
+        return _count_undeclared(self.results)
 
     @property
-    def claimed(self) -> dict[str, list[str]]:
+    def claimed_types(self) -> dict[str, list[str]]:
         """The operators that the claim is for, each with its data types; empty unless it holds."""
-        found = matrix(_computed(self.results)) if self.claim else {}
+        found = matrix(_right_results(self.results)) if self.claim else {}
         return {operator: data_types({operator: row}) for operator, row in sorted(found.items())}
 
 
@@ -164,7 +164,7 @@ def _claim_of(record: Record) -> Claim:
     for status, number in manifest.further.items():
         counts[status] += number
     unfinished = manifest.interrupted or not manifest.finished or counts[NOT_RUN] > 0 or lacks_operators(manifest)
-    unsupported = record.counts()[UNSUPPORTED] - sum(_undeclared(record.results).values())
+    unsupported = record.counts()[UNSUPPORTED] - sum(_count_undeclared(record.results).values())
     untested = tuple(name for name in manifest.required if not any(_tests(name, r) for r in record.results))
     if manifest.shard not in ("", WHOLE):
         untested = ()  # another shard may test them
@@ -209,10 +209,10 @@ def nothing_shown(record: Record) -> str:
     if not passed:
         return "nothing passed"
     others = any(result.kind != NEGATIVE for result in record.results)
-    return NEGATIVE_ALONE if others and not any(_computed(passed)) else ""
+    return NEGATIVE_ALONE if others and not any(_right_results(passed)) else ""
 
 
-def required(requirement: str, result: Result) -> bool:
+def is_required(requirement: str, result: Result) -> bool:
     """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, or ``validation``) covers a result."""
     if requirement == VALIDATION:
         return result.kind == NEGATIVE
@@ -224,7 +224,7 @@ def required(requirement: str, result: Result) -> bool:
 
 def _tests(requirement: str, result: Result) -> bool:
     """Whether a case tests a requirement. A negative one does not test an operator or data type."""
-    return required(requirement, result) and (requirement == VALIDATION or result.kind != NEGATIVE)
+    return is_required(requirement, result) and (requirement == VALIDATION or result.kind != NEGATIVE)
 
 
 def share_text(part: int, whole: int) -> str:
@@ -254,15 +254,15 @@ def _statement(
 ) -> Statement:
     verb, negated, target, cases = words
     counts, total = _counts(results), len(results)
-    undeclared = _undeclared(results)
+    undeclared = _count_undeclared(results)
     failed = any(counts[status] for status in FAILURES)
     lacking = counts[UNSUPPORTED] - sum(undeclared.values())
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
-    supported = share_text(_supported(results), total)
+    supported = share_text(_count_supported(results), total)
     level = _BELOW.get(manifest.level, manifest.level) if undeclared.pop(MEMORY, 0) else manifest.level
     target = f"{target}, level {level}" if level else target
     numbers = f"of {total:,} {cases}, {passed:,} passed{f', {rest}' if rest else ''} ({supported} supported)" if total else ""
-    covered = list(_computed(results))
+    covered = list(_right_results(results))
     nothing = "" if covered else NEGATIVE_ALONE if passed else "nothing passed"
     reason = reason or ("" if failed or lacking else nothing or mostly_waived_text(mostly_waived(results)))
     if reason:
@@ -272,11 +272,11 @@ def _statement(
     if failed or lacking:
         part = f"{lacking:,} of them" if lacking < counts[UNSUPPORTED] else "it" if lacking == 1 else "they"
         why = "" if failed else f"; {part} {'is' if lacking == 1 else 'are'} within what it claims"
-        return Statement(basis, False, "", f"{subject} {negated} {target}{_within(manifest)}: {numbers}{why}.", tuple(results))
+        return Statement(basis, False, "", f"{subject} {negated} {target}{_restriction(manifest)}: {numbers}{why}.", tuple(results))
     partial = ", which is not the whole feature level" if undeclared.keys() - _OPTIONAL else ""
     declared = f", within what it declares{partial}" if undeclared else ""
     judged = f", with {loose}" if (loose := loose_policies(manifest.backend)) else ""
-    claim = f"{verb} {target}, for {_scope(covered)}{declared}{judged}{_within(manifest)}"
+    claim = f"{verb} {target}, for {_scope(covered)}{declared}{judged}{_restriction(manifest)}"
     aside = f"; {rest}, which the claim excludes" if rest else ""
     sentence = f"{subject} {claim}: {passed:,} of {total:,} {cases} passed, {supported} supported{aside}."
     return Statement(basis, True, claim, sentence, tuple(results))
@@ -291,27 +291,27 @@ def _no_claim(record: Record, counts: Counts, waived: Sequence[str]) -> Statemen
     apart = sum(record.manifest.further.values())
     kept = f", of which {apart:,} are counted only" if apart else ""
     what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)
-    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{aside}; {record.manifest.level} makes no claim."
+    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_restriction(record.manifest)}{aside}; {record.manifest.level} makes no claim."
     return Statement(record.manifest.basis, None, "", sentence, record.results)
 
 
 def _scope(results: Iterable[Result]) -> str:
-    """``1 operator (GEMM) in 2 data types (FLOAT16, FLOAT32)``: of the cases that ``_computed`` gives."""
+    """``1 operator (GEMM) in 2 data types (FLOAT16, FLOAT32)``: of the cases that ``_right_results`` gives."""
     found = matrix(results)
-    return f"{_listed(sorted(found), 'operator')} in {_listed(list(filter(None, data_types(found))), 'data type')}"
+    return f"{_list_names(sorted(found), 'operator')} in {_list_names(list(filter(None, data_types(found))), 'data type')}"
 
 
-def _computed(results: Iterable[Result]) -> Iterator[Result]:
+def _right_results(results: Iterable[Result]) -> Iterator[Result]:
     """The cases that passed by computing something right. Who rejects everything passes all negative ones."""
     return (result for result in results if result.status == PASS and result.kind != NEGATIVE)
 
 
-def _listed(names: Sequence[str], noun: str) -> str:
+def _list_names(names: Sequence[str], noun: str) -> str:
     named = f" ({', '.join(names)})" if 0 < len(names) <= _NAMED else ""
-    return numbered(len(names), noun) + named
+    return count_of(len(names), noun) + named
 
 
-def _within(manifest: Manifest) -> str:
+def _restriction(manifest: Manifest) -> str:
     """The restriction of a claim where only some of the cases were selected."""
     selection = manifest.selection if len(manifest.selection) <= _LONGEST else f"{manifest.selection[:_LONGEST]}..."
     selected = f"the cases that {selection!r} selects" if selection else ""
@@ -324,9 +324,9 @@ def _counts(results: Iterable[Result]) -> Counts:
     return {**dict.fromkeys(STATUSES, 0), **Counter(result.status for result in results)}
 
 
-def _supported(results: Iterable[Result]) -> int:
+def _count_supported(results: Iterable[Result]) -> int:
     return sum(1 for result in results if result.status != UNSUPPORTED and REQUIRED not in result.evidence)
 
 
-def _undeclared(results: Iterable[Result]) -> Counts:
+def _count_undeclared(results: Iterable[Result]) -> Counts:
     return dict(Counter(result.undeclared for result in results if result.status == UNSUPPORTED and result.undeclared))

@@ -60,7 +60,7 @@ def claim_json(record: Record, results_sha256: str = "") -> dict[str, Any]:
         "required": list(manifest.required),
         "untested": list(claim.untested),
         "mostly_waived": list(claim.mostly_waived),
-        "waivers": {"files": [dict(entry) for entry in manifest.waivers], "applied": _applied(record.results)},
+        "waivers": {"files": [dict(entry) for entry in manifest.waivers], "applied": _applied_waivers(record.results)},
         "versions": {"suite": manifest.suite_version, "spec": manifest.spec_version, "measured": MEASURED_VERSION},
         "results_sha256": results_sha256,
         "run": {name: getattr(manifest, name) for name in ("backend_spec", "command", "seed", "started", "finished", "platform")},
@@ -68,7 +68,7 @@ def claim_json(record: Record, results_sha256: str = "") -> dict[str, Any]:
 
 
 def _statement_json(statement: Statement) -> dict[str, Any]:
-    total, supported = len(statement.results), statement.supported
+    total, supported = len(statement.results), statement.supported_count
     cells = {
         operator: {name: {status: number for status, number in cell.items() if number} for name, cell in row.items()}
         for operator, row in sorted(matrix(statement.results).items())
@@ -81,13 +81,13 @@ def _statement_json(statement: Statement) -> dict[str, Any]:
         "cases": total,
         "supported": supported,
         "share_supported": supported / total if total else 0.0,
-        "undeclared": statement.undeclared,
-        "claimed": statement.claimed,
+        "undeclared": statement.undeclared_counts,
+        "claimed": statement.claimed_types,
         "operators": cells,
     }
 
 
-def _applied(results: Iterable[Result]) -> list[dict[str, Any]]:
+def _applied_waivers(results: Iterable[Result]) -> list[dict[str, Any]]:
     reasons = Counter(result.waiver for result in results if result.status == WAIVED)
     return [{"reason": reason, "cases": number} for reason, number in sorted(reasons.items())]
 

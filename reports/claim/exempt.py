@@ -38,7 +38,7 @@ def mostly_waived_text(operators: Iterable[str]) -> str:
     return f"more cases are waived than pass of {', '.join(names[:_NAMED])}{more}" if names else ""
 
 
-def grown(new: Iterable[Result], old: Iterable[Result]) -> Iterator[str]:
+def larger_shares(new: Iterable[Result], old: Iterable[Result]) -> Iterator[str]:
     """The operators of which a larger share of cases is waived than in an older run: ``GEMM: 5 of 100, before 1 of 100``."""
     before = _shares(old)
     for operator, (waived, cases) in sorted(_shares(new).items()):

@@ -167,7 +167,7 @@ def remarks(explanation: Explanation) -> list[str]:
     return [line for line in (simplest, explanation.question) if line]
 
 
-def more(explanations: Sequence[Explanation]) -> str:
+def rest_sentence(explanations: Sequence[Explanation]) -> str:
     """A sentence on those that are not shown; empty if there are none."""
     left = len(explanations) - MOST_SHOWN
     return f"... and {left:,} more in {FILE}" if left > 0 else ""

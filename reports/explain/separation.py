@@ -85,7 +85,7 @@ def separations(holds: Flags, failing: Flags, passing: Flags, weights: NDArray[n
     left = np.ones(int(failing.sum()), np.bool_)
     while left.any() and len(found) < MOST_SEPARATIONS and (best := search.best(left, first=not found)):
         found.append(best)
-        left &= ~search.covered(best)
+        left &= ~search.covered_cases(best)
     if not found and left.any() and (likeliest := search.likeliest()):
         return [likeliest]
     return found
@@ -127,24 +127,24 @@ class Search:
         """
         if not len(self.fails):
             return None
-        candidates = [shorter for each in self.exact(left) for shorter in self.shortened(each, left)]
+        candidates = [shorter for each in self.exact(left) for shorter in self.shorter_conjunctions(each, left)]
         candidates += self.rough(left)
         candidates = [each for each in candidates if len(each) <= most]
-        candidates += [longer for each in candidates if (longer := self.extended(each, left, most)) != each]
+        candidates += [longer for each in candidates if (longer := self.extend(each, left, most)) != each]
         gains = [(self.evidence(each, left), -at) for at, each in enumerate(candidates)]
         if not gains:
             return None
         gain, at = max(gains)
         best = candidates[-at]
-        new = int((self.inside(best) & left).sum())
+        new = int((self.cases_inside(best) & left).sum())
         whole = first and new == len(left) and not self.passing_inside(best)
         return self.separation(best, left) if new >= min(2, len(left)) and (gain > 0 or whole) else None
 
-    def extended(self, conjunction: tuple[int, ...], left: Flags, most: int) -> tuple[int, ...]:
+    def extend(self, conjunction: tuple[int, ...], left: Flags, most: int) -> tuple[int, ...]:
         """A conjunction with further conditions, up to so many, as long as each of them adds evidence."""
         failures = int(left.sum())
         while len(conjunction) < most and self.passing_inside(conjunction):
-            failing, passing = self.inside(conjunction) & left, self.passes[list(conjunction)].all(axis=0)
+            failing, passing = self.cases_inside(conjunction) & left, self.passes[list(conjunction)].all(axis=0)
             new, inside = self.fails[:, failing].sum(axis=1), self.passes[:, passing].sum(axis=1)
             worth = self.worth(new, inside, self.bits[list(conjunction)].sum() + self.bits, failures)
             at = int(np.argmax(worth))
@@ -155,7 +155,7 @@ class Search:
 
     # Those that failures need
 
-    def needed(self, left: Flags) -> tuple[Separation, float] | None:
+    def needed_conditions(self, left: Flags) -> tuple[Separation, float] | None:
         """The conditions that all failures that are left meet, whether they decide or not, and the bits that they save; None if chance does as much."""
         if left.sum() < FEWEST_THAT_NEED or not len(self.fails):
             return None
@@ -178,16 +178,16 @@ class Search:
         telling = tuple(self.groups[at][0] for at in sorted(chosen, key=lambda at: int(self.weights[at])))  # simple ones first
         return replace(self.separation(tuple(chosen), left), conditions=telling), saved
 
-    def saved(self, found: Separation, left: Flags) -> float:
+    def saved_bits(self, found: Separation, left: Flags) -> float:
         """The bits that a conjunction saves, its exceptions only stated: comparable with those of conditions that failures need."""
         at = [self.place[each] for each in found.conditions]
         return float(self.worth(found.new, found.passing, self.bits[at].sum(), int(left.sum()), exception=0.0))
 
-    def covered(self, found: Separation) -> Flags:
+    def covered_cases(self, found: Separation) -> Flags:
         """Which failing cases meet what was found."""
-        return self.inside([self.place[each] for each in found.conditions])
+        return self.cases_inside([self.place[each] for each in found.conditions])
 
-    def inside(self, conjunction: Sequence[int]) -> Flags:
+    def cases_inside(self, conjunction: Sequence[int]) -> Flags:
         """The failing cases that meet a conjunction."""
         found: Flags = np.logical_and.reduce(self.fails[list(conjunction)], axis=0)
         return found
@@ -202,7 +202,7 @@ class Search:
 
         At 0 or below, chance explains as much: some conjunction of so many conditions covers as many failures whatever the reason.
         """
-        new = int((self.inside(conjunction) & left).sum())
+        new = int((self.cases_inside(conjunction) & left).sum())
         return float(self.worth(new, self.passing_inside(conjunction), self.bits[list(conjunction)].sum(), int(left.sum())))
 
     def worth(self, new: Any, passing: Any, bits: Any, failures: int, exception: float = _EXCEPTION) -> Any:
@@ -212,7 +212,7 @@ class Search:
         outside = _choices(failures - new + every - passing, failures - new)
         return without - _choices(new + passing, passing) - outside - bits - exception * passing
 
-    def shortened(self, conjunction: tuple[int, ...], left: Flags) -> list[tuple[int, ...]]:
+    def shorter_conjunctions(self, conjunction: tuple[int, ...], left: Flags) -> list[tuple[int, ...]]:
         """A conjunction, and those that it becomes by leaving out conditions, one after another, each time that which is best left out."""
         found = [conjunction]
         while len(found[-1]) > 1:
@@ -227,23 +227,23 @@ class Search:
 
     def separation(self, conjunction: Sequence[int], left: Flags) -> Separation:
         """A conjunction with what it covers, and the others that cover the same."""
-        inside = self.inside(conjunction)
+        inside = self.cases_inside(conjunction)
         rivals = [
             other
             for other in self.equals
             if other != tuple(conjunction)
             and len(other) == len(conjunction)
-            and ((self.inside(other) & left) == (inside & left)).all()
+            and ((self.cases_inside(other) & left) == (inside & left)).all()
         ]
         return Separation(
             tuple(sorted(self.groups[at][0] for at in conjunction)),
             int(inside.sum()),
             self.passing_inside(conjunction),
             int((inside & left).sum()),
-            tuple(self._named([tuple(conjunction), *rivals]))[1:],
+            tuple(self._name_conjunctions([tuple(conjunction), *rivals]))[1:],
         )
 
-    def _named(self, conjunctions: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def _name_conjunctions(self, conjunctions: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Conjunctions by the caller's indices, and beside each those in which one condition is exchanged for one alike."""
         found: dict[tuple[int, ...], None] = {}
         for conjunction in conjunctions:
@@ -275,8 +275,8 @@ class Search:
         if not found:
             self.equals = ()
             return []
-        most = max(int((self.inside(each) & left).sum()) for each in found)
-        best = sorted({each for each in found if int((self.inside(each) & left).sum()) == most}, key=self.order)
+        most = max(int((self.cases_inside(each) & left).sum()) for each in found)
+        best = sorted({each for each in found if int((self.cases_inside(each) & left).sum()) == most}, key=self.order)
         self.equals = tuple(best)
         return best[:1]
 
@@ -336,23 +336,25 @@ class Search:
     def rough(self, left: Flags) -> list[tuple[int, ...]]:
         """The conjunctions with the highest gain, whether passing cases meet them or not."""
         failures = int(left.sum())
-        return self._scored(left, lambda new, inside, bits: self.worth(new, inside, bits, failures))
+        return self._best_scored(left, lambda new, inside, bits: self.worth(new, inside, bits, failures))
 
     def likeliest(self) -> Separation | None:
         """The conjunction that comes closest to the failures (the largest F1 score); None if none comes close."""
         total = self.fails.shape[1]
         if not len(self.fails):
             return None
-        found = self._scored(np.ones(total, np.bool_), lambda new, inside, bits: 2 * new / (new + inside + total) - 1e-6 * bits)
+        found = self._best_scored(
+            np.ones(total, np.bool_), lambda new, inside, bits: 2 * new / (new + inside + total) - 1e-6 * bits
+        )
         if not found:
             return None
-        failing, passing = int(self.inside(found[0]).sum()), self.passing_inside(found[0])
+        failing, passing = int(self.cases_inside(found[0]).sum()), self.passing_inside(found[0])
         usual = total / (total + self.passes.shape[1])
         share = failing / (failing + passing)
         close = failing > 1 and share > max(_LIKELY, min(2 * usual, (1 + usual) / 2))
         return self.separation(found[0], np.ones(total, np.bool_)) if close else None
 
-    def _scored(self, left: Flags, score: Score) -> list[tuple[int, ...]]:
+    def _best_scored(self, left: Flags, score: Score) -> list[tuple[int, ...]]:
         """The conjunction with the best score, of the best pairs and what a third condition makes of them."""
         tells = self.fails[:, left].mean(axis=1) - self.passes.mean(axis=1)
         at = np.sort(np.argsort(-tells, kind="stable")[:_TELLING])

@@ -29,12 +29,12 @@ def symptom_of(result: Result) -> str:
     """The symptom of a result that failed, or that is unsupported."""
     evidence = result.evidence
     if result.status in (ERROR, UNSUPPORTED):
-        return _shortened(message_form(result))
+        return _shorten(message_form(result))
     if result.status == FAIL and "memory" in evidence:
-        return _shortened(message_form(result))
+        return _shorten(message_form(result))
     if result.status == FAIL and evidence.get("stage"):
         code = evidence.get("code")
-        return _shortened(f"refused at {evidence['stage']}{f' with {code}' if code else ''}")
+        return _shorten(f"refused at {evidence['stage']}{f' with {code}' if code else ''}")
     if ALLOWED_BY_PAGE in evidence:
         return PAGE
     wrong = result.mismatches
@@ -84,5 +84,5 @@ def _is_nan(text: str) -> bool:
     return text.split(" (")[0].lstrip("-").lower() == "nan"
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} ..."

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.reports.claim.claim import Claim, claim_of
-from dmlcts.reports.record.files import by_operator, file_names, in_parts, numbered, remove_older, write_text
+from dmlcts.reports.record.files import by_operator, file_names, in_parts, part_name, remove_older, write_text
 from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.record.text import ELSEWHERE, details, result_lines
 
@@ -93,7 +93,7 @@ def write_ctrf(record: Record, folder: Path) -> None:
     for operator, name in file_names(groups, ".json").items():
         tests = ((result, _text(_test(result, detailed))) for result, detailed in details(groups[operator]))
         for number, part in enumerate(in_parts(tests, _MOST), start=1):
-            file = folder / numbered(name, number)
+            file = folder / part_name(name, number)
             write_text(file, _document(record, part, claimed))
             written.append(file.name)
     remove_older(folder, ".json", written, _START)

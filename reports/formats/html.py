@@ -22,11 +22,11 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dmlcts.reports.claim.claim import Claim, claim_of
-from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more, remarks
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
 from dmlcts.reports.formats.page_data import MOST_MODELS, START, as_json, cases_script, details_script
 from dmlcts.reports.formats.supplement import Nothing, Supplement
-from dmlcts.reports.record.files import file_names, write_text, writing
-from dmlcts.reports.record.groups import Group, deciding, groups, refutes, spread
+from dmlcts.reports.record.files import file_names, write_folder, write_text
+from dmlcts.reports.record.groups import Group, deciding_results, groups, refutes, spread
 from dmlcts.reports.record.record import FAIL, FAILURES, PASS, STATUSES, ULP_BINS, WAIVED, Manifest, Record, Result
 from dmlcts.reports.record.verdict import (
     MEANINGS,
@@ -95,12 +95,12 @@ def write_html(
     by_operator = {name: list(group) for name, group in groupby(sorted(record.results, key=_operator), key=_operator)}
     found = {name: by_operator[name] for name in matrix(record.results)}
     grouped = {name: groups(results) for name, results in found.items()}
-    failing = list(_failing(found, grouped))
+    failing = list(_failing_operators(found, grouped))
     specs = {entry.operator: supplement.spec(entry.operator) for entry in failing[:MOST_OPERATORS]}
     written = _write_data(found, grouped, specs, folder / "data", supplement)
     index = folder / "index.html"
     write_text(index, _page(record, failing, _index(found, written, supplement), explanations))
-    with writing(folder / "data") as data:
+    with write_folder(folder / "data") as data:
         for file in (*data.glob("*.js"), *data.glob(f"*{SPEC}")):
             if file.name not in written and file.read_text(encoding="utf-8", errors="replace").startswith((START, SPEC_START)):
                 file.unlink()
@@ -133,7 +133,7 @@ def _write_data(
     return written
 
 
-def _failing(found: Mapping[str, Sequence[Result]], grouped: Mapping[str, Sequence[Group]]) -> Iterator[Failing]:
+def _failing_operators(found: Mapping[str, Sequence[Result]], grouped: Mapping[str, Sequence[Group]]) -> Iterator[Failing]:
     """The operators that fail, those with the most failures first, and after them those of which something is unsupported that should not be."""
 
     def amount(operator: str) -> tuple[int, int]:
@@ -166,8 +166,8 @@ def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any], exp
         interruption=" ".join(filter(None, (interruption(record), unused_waivers(record)))),
         explanations=explanations[:MOST_SHOWN],
         remarks=remarks,
-        more_explanations=more(explanations),
-        decisive=deciding(record.results),
+        more_explanations=rest_sentence(explanations),
+        decisive=deciding_results(record.results),
         failing=failing,
         links={name: (("Spec", spec), ("Microsoft's page", page)) for name, _, page, spec in index["operators"]},
         most_operators=MOST_OPERATORS,
@@ -181,7 +181,7 @@ def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any], exp
         level=level_text(manifest),
         facts=list(_facts(manifest)),
         command=manifest.command,
-        backend=[(key, _shown(value)) for key, value in manifest.backend.items() if value not in ("", None, [], (), {})],
+        backend=[(key, _value_text(value)) for key, value in manifest.backend.items() if value not in ("", None, [], (), {})],
         matrix=found,
         data_types=data_types(found),
         worst=worst,
@@ -255,7 +255,7 @@ def _duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value)

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dmlcts.reports.claim.claim import claim_of
-from dmlcts.reports.record.files import by_operator, file_names, in_parts, numbered, remove_older, write_text
+from dmlcts.reports.record.files import by_operator, file_names, in_parts, part_name, remove_older, write_text
 from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.record.text import ELSEWHERE, details, result_lines
 from dmlcts.reports.record.verdict import WORDS
@@ -52,7 +52,7 @@ def write_junit(record: Record, folder: Path) -> None:
     for operator, name in file_names(groups, ".xml").items():
         cases = ((result, _case(result, detailed)) for result, detailed in details(groups[operator]))
         for number, part in enumerate(in_parts(cases, _MOST), start=1):
-            file = folder / numbered(name, number)
+            file = folder / part_name(name, number)
             write_text(file, _document(operator, part, record.manifest, properties))
             written.append(file.name)
     remove_older(folder, ".xml", written, _START)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dmlcts.reports.claim.claim import Claim, claim_of
-from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more, remarks
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
 from dmlcts.reports.record.files import write_text
-from dmlcts.reports.record.groups import deciding
+from dmlcts.reports.record.groups import deciding_results
 from dmlcts.reports.record.policies import policies_text
 from dmlcts.reports.record.record import FAILURES, STATUSES, Record, Result
 from dmlcts.reports.record.text import result_lines
@@ -82,7 +82,7 @@ def _setup(record: Record) -> Iterator[str]:
     yield plain(", ".join(filter(None, facts)))
     yield ""
     if manifest.command:
-        yield from fenced([manifest.command], "sh")
+        yield from fenced_block([manifest.command], "sh")
 
 
 def _explanations(explanations: Sequence[Explanation]) -> Iterator[str]:
@@ -96,13 +96,13 @@ def _explanations(explanations: Sequence[Explanation]) -> Iterator[str]:
             yield f"  - {plain(remark)}"
         if explanation.command:
             yield f"  - these cases tell: {code(explanation.command)}"
-    if note := more(explanations):
+    if note := rest_sentence(explanations):
         yield f"- {plain(note)}"
     yield ""
 
 
 def _failures(record: Record, limit: int) -> Iterator[str]:
-    found = deciding(record.results)
+    found = deciding_results(record.results)
     if not found:
         return
     shown, failed = found[:limit], found[0].status in FAILURES
@@ -119,7 +119,7 @@ def _failures(record: Record, limit: int) -> Iterator[str]:
 def _failure(result: Result) -> Iterator[str]:
     yield f"### {SYMBOLS[result.status]} {code(result.case)}: {WORDS[result.status]}"
     yield ""
-    yield from fenced(result_lines(result), "text")
+    yield from fenced_block(result_lines(result), "text")
 
 
 def _matrix(found: Matrix) -> Iterator[str]:
@@ -159,7 +159,7 @@ def code(text: str) -> str:
     return f"{ticks}{pad}{line}{pad}{ticks}" if line else ""
 
 
-def fenced(lines: list[str], language: str) -> Iterator[str]:
+def fenced_block(lines: list[str], language: str) -> Iterator[str]:
     """``lines`` as a fenced block; the fence is longer than any run of backticks within."""
     text = "\n".join(lines)
     fence = "`" * max(3, _longest_ticks(text) + 1)

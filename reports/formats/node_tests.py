@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.reports.record.files import write_text
-from dmlcts.reports.site import rendered
+from dmlcts.reports.site import render_page
 
 Row = Mapping[str, Any]
 """A result as it is written: ``test``, ``operators``, ``status``, ``kind``, ``reason``, ``whose``, ``why``."""
@@ -29,7 +29,7 @@ def node_tests_page(results: Sequence[Row], title: str) -> str:
     for row in results:
         for operator in dict.fromkeys(row["operators"]):
             by_operator.setdefault(str(operator), Counter())[str(row["status"])] += 1
-    return rendered(
+    return render_page(
         "node_tests.html.j2",
         title=title,
         statuses=STATUSES,

@@ -37,9 +37,9 @@ def cases_script(found: Mapping[str, Sequence[Result]]) -> str:
     operators = [
         [
             [_short(result) for result in results],
-            [shared.setdefault(_shared(result), len(shared)) for result in results],
-            [_rounded(result.seconds * 1000, 2) for result in results],
-            [None if result.worst_ulp is None else _rounded(result.worst_ulp, 3) for result in results],
+            [shared.setdefault(_shared_fields(result), len(shared)) for result in results],
+            [_round_to_digits(result.seconds * 1000, 2) for result in results],
+            [None if result.worst_ulp is None else _round_to_digits(result.worst_ulp, 3) for result in results],
         ]
         for results in found.values()
     ]
@@ -53,7 +53,7 @@ def _short(result: Result) -> str:
     return result.case.removeprefix(result.operator) if result.case.startswith(start) else result.case
 
 
-def _shared(result: Result) -> tuple[Any, ...]:
+def _shared_fields(result: Result) -> tuple[Any, ...]:
     repro = result.repro.replace(result.case, "\0") if result.case else result.repro
     return (
         STATUSES.index(result.status), result.data_type, result.kind, result.basis, result.feature_level, result.grade,
@@ -61,7 +61,7 @@ def _shared(result: Result) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _rounded(value: float, digits: int) -> float:
+def _round_to_digits(value: float, digits: int) -> float:
     """With so many significant digits, which compress well."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() else short

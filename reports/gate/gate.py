@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from dmlcts.reports.claim.claim import WHOLE, claim_of, nothing_shown
-from dmlcts.reports.claim.exempt import grown
+from dmlcts.reports.claim.exempt import larger_shares
 from dmlcts.reports.formats.markdown import code, plain
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers
 from dmlcts.reports.record.policies import looser
@@ -30,7 +30,7 @@ from dmlcts.reports.record.record import (
     Record,
     Result,
 )
-from dmlcts.reports.record.verdict import WORDS, backend_name, lacks_operators, numbered
+from dmlcts.reports.record.verdict import WORDS, backend_name, count_of, lacks_operators
 from dmlcts.reports.record.versions import what_ran
 
 FORMAT = "dmlcts-gate-1"
@@ -133,14 +133,14 @@ class Gate:
     def sentence(self) -> str:
         """The outcome in a line."""
         what = (
-            numbered(self.worse, "regression")
+            count_of(self.worse, "regression")
             if self.worse
             else "no regression"
             if not self.problems
-            else numbered(len(self.problems), "problem")
+            else count_of(len(self.problems), "problem")
         )
         changes = ", ".join(f"{number:,} {KINDS[kind]}" for kind, number in self.counts.items() if number)
-        return f"{'PASS' if self.ok else 'FAIL'}: {what} in {numbered(self.cases, 'case')}{f' ({changes})' if changes else ''}"
+        return f"{'PASS' if self.ok else 'FAIL'}: {what} in {count_of(self.cases, 'case')}{f' ({changes})' if changes else ''}"
 
 
 def compare(
@@ -158,7 +158,7 @@ def compare(
     ``reviewed`` says that somebody looked at what changed in the waivers, so that they may excuse more than before.
     """
     before, ran = {result.case: result for result in baseline.results}, what_ran(new.manifest.backend)
-    after = {result.case: _settled(result, (FAIL, ERROR, PASS), waivers, today, ran) for result in new.results}
+    after = {result.case: _settle(result, (FAIL, ERROR, PASS), waivers, today, ran) for result in new.results}
     cases = after if new.manifest.level == SEARCH else before | after
     changes = [change for case in cases if (change := _change(before.get(case), after.get(case), max_slowdown or SLOWDOWN))]
     order = list(KINDS)
@@ -173,7 +173,7 @@ def compare(
     )
 
 
-def _settled(result: Result, statuses: Collection[str], waivers: Sequence[Waiver], today: date, ran: Mapping[str, str]) -> Result:
+def _settle(result: Result, statuses: Collection[str], waivers: Sequence[Waiver], today: date, ran: Mapping[str, str]) -> Result:
     """A result under the gate's own waivers, if it has one of these statuses."""
     return apply_waivers(result, waivers, today, ran) if result.status in statuses else result
 
@@ -216,14 +216,14 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
     if manifest.interrupted or not manifest.finished or lacks_operators(manifest):
         yield "the new run did not finish"
     if claim.counts[NOT_RUN]:
-        yield f"the new run is incomplete: {numbered(claim.counts[NOT_RUN], 'case')} without a result"
+        yield f"the new run is incomplete: {count_of(claim.counts[NOT_RUN], 'case')} without a result"
     if claim.untested:
         yield f"no case of the new run tests what it requires: {', '.join(claim.untested)}"
     if new.results and not claim.counts[UNEXPECTED_PASS] and (nothing := nothing_shown(new)):
         yield f"{nothing} in the new run"
     if unexpected := [result for result in after.values() if result.status == UNEXPECTED_PASS]:
         yield (
-            f"{numbered(len(unexpected), 'case')} passed although a waiver excuses a failure, such as {clean(unexpected[0].case)}; "
+            f"{count_of(len(unexpected), 'case')} passed although a waiver excuses a failure, such as {clean(unexpected[0].case)}; "
             "narrow or remove the waiver"
         )
     if manifest == old:
@@ -261,10 +261,10 @@ def _more_waived(
     if new.manifest.level == SEARCH:
         return
     ran = what_ran(baseline.manifest.backend)
-    before = (_settled(result, (FAIL, ERROR), waivers, today, ran) for result in baseline.results)
+    before = (_settle(result, (FAIL, ERROR), waivers, today, ran) for result in baseline.results)
     known = {entry["sha256"] for entry in baseline.manifest.waivers}
     changed = not known.issuperset({*files, *(entry["sha256"] for entry in new.manifest.waivers)})
-    more = list(grown(after.values(), before))
+    more = list(larger_shares(after.values(), before))
     if more and not (changed and reviewed):
         why = (
             "review what changed in the waivers, then give --waivers-reviewed"
@@ -318,14 +318,14 @@ def text(gate: Gate) -> Iterator[str]:
     for kind, changes in _by_kind(gate):
         yield ""
         yield f"{KINDS[kind]}: {len(changes):,}"
-        for operator, shown, more in _shown(changes):
+        for operator, shown, more in _first_changes(changes):
             yield f"  {operator}: {len(shown) + more:,}"
             yield from (f"    {clean(change.case)}: {change.text}" for change in shown)
             yield from (f"      {clean(change.repro)}" for change in shown[:1] if change.repro and kind in gate.regressions)
             if more:
                 yield f"    ... and {more:,} more"
         if (hidden := len(groups(changes)) - _SHOWN_OPERATORS) > 0:
-            yield f"  ... and {numbered(hidden, 'operator')} more"
+            yield f"  ... and {count_of(hidden, 'operator')} more"
     if gate.changes or gate.problems or gate.warnings:
         yield ""
     yield gate.sentence
@@ -346,13 +346,13 @@ def markdown(gate: Gate) -> Iterator[str]:
     for kind, changes in _by_kind(gate):
         yield f"## {KINDS[kind].capitalize()}: {len(changes):,}"
         yield ""
-        for operator, shown, more in _shown(changes):
+        for operator, shown, more in _first_changes(changes):
             yield f"- {code(operator)}: {len(shown) + more:,}"
             yield from (f"  - {code(clean(change.case))}: {plain(change.text)}" for change in shown)
             if more:
                 yield f"  - ... and {more:,} more"
         if (hidden := len(groups(changes)) - _SHOWN_OPERATORS) > 0:
-            yield f"- ... and {numbered(hidden, 'operator')} more"
+            yield f"- ... and {count_of(hidden, 'operator')} more"
         yield ""
 
 
@@ -370,10 +370,10 @@ def github_annotations(gate: Gate) -> Iterator[str]:
             (errors if kind in gate.regressions else warnings).append(entry)
     for command, entries in (("error", errors), ("warning", warnings)):
         for title, message in entries[:_ANNOTATIONS]:
-            yield f"::{command} title={_escaped(f'dmlcts gate: {title}', ':,')}::{_escaped(message)}"
+            yield f"::{command} title={_escape(f'dmlcts gate: {title}', ':,')}::{_escape(message)}"
 
 
-def _escaped(value: str, further: str = "") -> str:
+def _escape(value: str, further: str = "") -> str:
     """A value in a workflow command: % and line ends are escaped in a message, : and , in a property too."""
     for character in f"%\r\n{further}":
         value = value.replace(character, f"%{ord(character):02X}")
@@ -421,7 +421,7 @@ def _by_kind(gate: Gate) -> Iterator[tuple[str, list[Change]]]:
             yield kind, changes
 
 
-def _shown(changes: Sequence[Change]) -> Iterator[tuple[str, list[Change], int]]:
+def _first_changes(changes: Sequence[Change]) -> Iterator[tuple[str, list[Change], int]]:
     """The first operators, the first changes of each, and how many more it has."""
     for operator, found in list(groups(changes).items())[:_SHOWN_OPERATORS]:
         yield operator, found[:_SHOWN_CASES], max(0, len(found) - _SHOWN_CASES)

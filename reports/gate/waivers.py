@@ -34,7 +34,7 @@ from pathlib import Path
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, STDERR, UNEXPECTED_PASS, WAIVED, Result
 from dmlcts.reports.record.versions import Versions, problem_of, unlike
 from dmlcts.spec.reading.document import Document, SpecError, parse, read
-from dmlcts.spec.untrusted.files import check, shortened, validator
+from dmlcts.spec.untrusted.files import check, shorten_text, validator
 
 
 class WaiverError(ValueError):
@@ -58,13 +58,13 @@ class Waiver:
 
     def matches(self, case: str) -> bool:
         """Whether it matches the case with this id. Brackets are literal: ids contain them (``InputTensors[0]``)."""
-        return _like(case, self.cases)
+        return _matches_glob(case, self.cases)
 
     def excuses(self, failure: Result) -> bool:
         """Whether it is about failures with this message and these lines of standard error."""
         lines = str(failure.evidence.get(STDERR, "")).splitlines()
-        return (not self.message or _like(failure.message, self.message)) and (
-            not self.stderr or any(_like(line, self.stderr) for line in lines)
+        return (not self.message or _matches_glob(failure.message, self.message)) and (
+            not self.stderr or any(_matches_glob(line, self.stderr) for line in lines)
         )
 
     def is_about(self, result: Result) -> bool:
@@ -73,7 +73,7 @@ class Waiver:
         return self.matches(result.case) and (self.excuses(result) if failed else not (self.message or self.stderr))
 
 
-def _like(text: str, pattern: str) -> bool:
+def _matches_glob(text: str, pattern: str) -> bool:
     return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
@@ -127,7 +127,7 @@ def _message(document: Document, index: int, text: str | None, name: str = "mess
     if text is not None and not _WORDS.search(text):
         raise document.error(
             ("waivers", index, name),
-            f"{shortened(text)!r} could excuse failures of any cause; give two words of the message that stand beside each other, of three letters "
+            f"{shorten_text(text)!r} could excuse failures of any cause; give two words of the message that stand beside each other, of three letters "
             "or digits at least, such as '*actual nan*'",
         )
     return text or ""
@@ -139,7 +139,7 @@ def _versions(document: Document, index: int, named: Mapping[str, str | list[str
     for name, ranges in found.items():
         for text in ranges:
             if problem := problem_of(text):
-                raise document.error(("waivers", index, "versions", name), f"{shortened(text)!r} {problem}")
+                raise document.error(("waivers", index, "versions", name), f"{shorten_text(text)!r} {problem}")
     return found
 
 
@@ -151,10 +151,10 @@ def _date(document: Document, index: int, text: str | None) -> date | None:
             return date.fromisoformat(text)
     except ValueError:  # such as 2027-02-30
         pass
-    raise document.error(("waivers", index, "expires"), f"must be a date such as 2027-03-01, not {shortened(text)!r}")
+    raise document.error(("waivers", index, "expires"), f"must be a date such as 2027-03-01, not {shorten_text(text)!r}")
 
 
-def unused(waivers: Sequence[Waiver], cases: Iterable[str]) -> tuple[str, ...]:
+def unused_patterns(waivers: Sequence[Waiver], cases: Iterable[str]) -> tuple[str, ...]:
     """The patterns that match none of the cases with these ids."""
     ids = list(cases)
     return tuple(dict.fromkeys(waiver.cases for waiver in waivers if not any(map(waiver.matches, ids))))

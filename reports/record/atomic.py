@@ -11,7 +11,7 @@ from dmlcts.spec.writing.files import writing_to
 
 
 @contextmanager
-def replacing(file: Path) -> Iterator[TextIO]:
+def replace_file(file: Path) -> Iterator[TextIO]:
     """A new file in UTF-8, which replaces ``file`` when the context ends without an exception. Raises WriteError.
 
     A symbolic link with the name of either is replaced, not followed. A lone surrogate, which the output of a crashed program may contain,

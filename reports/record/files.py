@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from dmlcts.reports.record.atomic import replacing
+from dmlcts.reports.record.atomic import replace_file
 from dmlcts.reports.record.record import Result
 from dmlcts.spec.writing.files import writing_to
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[Path]:
+def write_folder(folder: Path) -> Iterator[Path]:
     """Creates ``folder`` if necessary, for files that are written within. Raises WriteError with the folder's name in its message."""
     with writing_to(folder, "the report cannot be written here"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,7 @@ def writing(folder: Path) -> Iterator[Path]:
 
 def write_text(file: Path, text: str) -> None:
     """Writes ``text`` as UTF-8, atomically: a reader sees the old file or the new one. Makes the folder; raises OSError naming it."""
-    with writing(file.parent), replacing(file) as stream:
+    with write_folder(file.parent), replace_file(file) as stream:
         stream.write(text)
 
 
@@ -68,7 +68,7 @@ def in_parts(entries: Iterable[tuple[Result, str]], most: int) -> Iterator[list[
         yield part
 
 
-def numbered(name: str, number: int) -> str:
+def part_name(name: str, number: int) -> str:
     """The name of the file of part ``number``: ``GEMM.xml`` of the first, ``GEMM.2.xml`` of the second."""
     stem, dot, extension = name.rpartition(".")
     return name if number == 1 else f"{stem}.{number}{dot}{extension}"
@@ -87,7 +87,7 @@ def remove_older(folder: Path, extension: str, names: Iterable[str], start: str)
     kept = set(names)
     if not folder.is_dir():
         return
-    with writing(folder):
+    with write_folder(folder):
         for file in folder.glob(f"*{extension}"):
             if file.name not in kept and file.read_text(encoding="utf-8", errors="replace").startswith(start):
                 file.unlink()

@@ -45,7 +45,7 @@ def groups(results: Sequence[Result]) -> list[Group]:
     return sorted(made, key=lambda group: (group.status not in FAILURES, -len(group.rows)))
 
 
-def deciding(results: Iterable[Result]) -> list[Result]:
+def deciding_results(results: Iterable[Result]) -> list[Result]:
     """The results that decide a run's exit code: its failures; if there are none, what is unsupported within what the implementation claims."""
     found = [result for result in results if refutes(result)]
     return [result for result in found if result.status in FAILURES] or found

@@ -23,8 +23,8 @@ from dmlcts.reports.record.record import (
     RecordError,
     Result,
 )
-from dmlcts.reports.record.verdict import numbered
-from dmlcts.spec.model.abi import abi, feature_level, introduced
+from dmlcts.reports.record.verdict import count_of
+from dmlcts.spec.model.abi import abi, feature_level, first_level
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.reading.loader import load, operator_names
 
@@ -32,7 +32,7 @@ _NO_CLAIM = {"smoke", SEARCH, REPLAY}
 """Levels that need not have a case of every operator."""
 
 
-def checked(record: Record, place: str) -> Record:
+def checked_record(record: Record, place: str) -> Record:
     """The record, if a run can have written it; as a selection, if it lacks operators of which the level has cases.
 
     Raises:
@@ -44,7 +44,7 @@ def checked(record: Record, place: str) -> Record:
     for result in record.results:
         for problem in _wrong_result(result, record.manifest, known):
             raise RecordError(f"{place}: the result of {result.case}: {problem}")
-    return _named(record)
+    return _name_record(record)
 
 
 def _wrong_manifest(manifest: Manifest, known: set[str]) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _wrong_result(result: Result, manifest: Manifest, known: set[str]) -> Iterat
     if result.undeclared and not _EXCLUDED[result.undeclared](result, manifest.backend):
         yield f"it is unsupported as the backend's description excludes it ({result.undeclared}), which that does not"
     if not manifest.selection:
-        yield from _beyond(result, manifest)
+        yield from _selected_by_name(result, manifest)
 
 
 _EXCLUDED: dict[str, Callable[[Result, Mapping[str, Any]], bool]] = {
@@ -96,7 +96,7 @@ _EXCLUDED: dict[str, Callable[[Result, Mapping[str, Any]], bool]] = {
 """Whether a description excludes a case, by what a result says that it excludes."""
 
 
-def _beyond(result: Result, manifest: Manifest) -> Iterator[str]:
+def _selected_by_name(result: Result, manifest: Manifest) -> Iterator[str]:
     """What only a case has that was selected by name."""
     if not result.case.startswith(f"{result.operator}/"):
         yield f"it is of another operator, {result.operator}"
@@ -106,18 +106,18 @@ def _beyond(result: Result, manifest: Manifest) -> Iterator[str]:
         yield f"it is {result.basis}, and the run has documented cases alone"
 
 
-def _named(record: Record) -> Record:
+def _name_record(record: Record) -> Record:
     """The record, with a name for what it has where a whole run would have more operators."""
     manifest = record.manifest
     if manifest.selection or manifest.shard not in ("", "1/1") or manifest.level in _NO_CLAIM:
         return record
     at, found = feature_level(manifest.feature_level), {result.operator for result in record.results} | set(manifest.unlisted)
-    lacking = [name for name in operator_names() if name not in found and introduced(name) <= at]
+    lacking = [name for name in operator_names() if name not in found and first_level(name) <= at]
     if len(lacking) <= _FEW:  # of some, no table is in force at the level that added them; to load all specs takes long
         lacking = [name for name in lacking if any(load(name).tables(at))]
     if not lacking:
         return record
-    text = f"all operators but {', '.join(lacking)}" if len(lacking) <= _SHOWN else f"{numbered(len(found), 'operator')} alone"
+    text = f"all operators but {', '.join(lacking)}" if len(lacking) <= _SHOWN else f"{count_of(len(found), 'operator')} alone"
     return replace(record, manifest=replace(manifest, selection=text))
 
 

@@ -19,7 +19,7 @@ class Policy:
     width: Callable[[Any], tuple[int, ...]]
     words: Callable[[Any], str]
 
-    def loosened(self, before: Any, after: Any) -> bool:
+    def is_loosened(self, before: Any, after: Any) -> bool:
         """Whether a bound is wider under ``after`` than it is under ``before``."""
         return any(now > then for now, then in zip(self.width(after), self.width(before), strict=True))
 
@@ -63,10 +63,10 @@ def policies_text(backend: Mapping[str, Any]) -> str:
 def loose_policies(backend: Mapping[str, Any]) -> str:
     """``FLOAT16 stores that truncate, sums in 10 mantissa bits``: what widens a bound beyond the default, which a claim names. Empty if nothing does."""
     found = policies(backend).items()
-    return ", ".join(POLICIES[name].words(v) for name, v in found if POLICIES[name].loosened(POLICIES[name].default, v))
+    return ", ".join(POLICIES[name].words(v) for name, v in found if POLICIES[name].is_loosened(POLICIES[name].default, v))
 
 
 def looser(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
     """The policies in a description by which results are judged less strictly than by an older one: ``accumulator 10, before 23``."""
     before, after = policies(old), policies(new)
-    return (f"{n} {after[n]}, before {before[n]}" for n, policy in POLICIES.items() if policy.loosened(before[n], after[n]))
+    return (f"{n} {after[n]}, before {before[n]}" for n, policy in POLICIES.items() if policy.is_loosened(before[n], after[n]))

@@ -11,9 +11,9 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from dmlcts.reports.record.atomic import replacing
+from dmlcts.reports.record.atomic import replace_file
 from dmlcts.spec.untrusted import sanitize
-from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json_line, read_lines, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, check, parse_json_line, path_text, read_lines, validator
 
 PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
     "pass", "fail", "waived", "unexpected_pass", "unsupported", "error", "not_run",
@@ -219,7 +219,7 @@ def write_line(stream: TextIO, kind: str, data: dict[str, Any]) -> None:
 
 def write_record(record: Record, file: Path) -> None:
     """Writes a whole record, atomically: a reader sees the old file or the new one."""
-    with replacing(file) as stream:
+    with replace_file(file) as stream:
         write_line(stream, "manifest", asdict(record.manifest))
         for result in record.results:
             write_line(stream, "result", result_json(result))
@@ -274,7 +274,7 @@ def read_entries(file: Path, known: Container[str] = ()) -> Iterator[tuple[int, 
     number = 0
 
     def wrong(path: Sequence[str | int], problem: str) -> RecordError:
-        return RecordError(f"{file}:{number}: {at(path) or 'a line of a results file'}: {problem}")
+        return RecordError(f"{file}:{number}: {path_text(path) or 'a line of a results file'}: {problem}")
 
     try:
         for number, text in enumerate(read_lines(file, LARGEST, LONGEST), start=1):
@@ -289,7 +289,7 @@ def read_entries(file: Path, known: Container[str] = ()) -> Iterator[tuple[int, 
                 continue
             check(checked, entry, wrong)
             ((kind, data),) = entry.items()
-            yield number, kind, data if _is_clean(text) else _cleaned(data)
+            yield number, kind, data if _is_clean(text) else _clean_data(data)
     except InputError as error:
         raise RecordError(f"{file}{f':{error.line}' if error.line else ''}: {error}") from None
 
@@ -313,12 +313,12 @@ def _is_clean(text: str) -> bool:
     )
 
 
-def _cleaned(data: dict[str, Any]) -> dict[str, Any]:
+def _clean_data(data: dict[str, Any]) -> dict[str, Any]:
     """The data of a line with clean text: lines, but in the evidence blocks."""
     return {key: sanitize.data(value, sanitize.block if key == "evidence" else sanitize.line) for key, value in data.items()}
 
 
-def unfinished(selected: Iterable[Result], done: Iterable[Result]) -> list[Result]:
+def unfinished_results(selected: Iterable[Result], done: Iterable[Result]) -> list[Result]:
     """The results of ``done``, and those of ``selected`` (all ``not_run``) for the cases that have none."""
     finished = {result.case: result for result in done}
     return [finished.pop(result.case, result) for result in selected] + list(finished.values())

@@ -74,14 +74,14 @@ def interruption(record: Record, most: int | None = None) -> str:
         return _not_reached(record.manifest.unlisted, most)
     missing = missing_results(record) + record.counts()[NOT_RUN]
     unlisted = len(record.manifest.unlisted)
-    further = f" The cases of {numbered(unlisted, 'operator')} had not been made and are not counted." if unlisted else ""
+    further = f" The cases of {count_of(unlisted, 'operator')} had not been made and are not counted." if unlisted else ""
     total = len(record.results) + missing_results(record)
     if missing:
         began = (
             "The run was interrupted" if record.manifest.interrupted or not record.manifest.finished else "The run is incomplete"
         )
         since = f", since {why}" if (why := stop(record.manifest)) else ""
-        return f"{began}: {missing:,} of {numbered(total, 'case')} {'was' if missing == 1 else 'were'} not run{since}. Their results are unknown.{further}"
+        return f"{began}: {missing:,} of {count_of(total, 'case')} {'was' if missing == 1 else 'were'} not run{since}. Their results are unknown.{further}"
     return (
         ""
         if record.manifest.finished and not record.manifest.interrupted
@@ -96,13 +96,13 @@ def stop(manifest: Manifest) -> str:
     if not manifest.stopped_operators:
         return ""
     (name, why), *others = manifest.stopped_operators.items()
-    more = f" (and {numbered(len(others), 'more operator')})" if others else ""
+    more = f" (and {count_of(len(others), 'more operator')})" if others else ""
     return f"{name}{more} was stopped after {why}"
 
 
 def _not_reached(operators: list[str], most: int | None) -> str:
     more = f" and {len(operators) - most:,} more" if most is not None and len(operators) > most else ""
-    names = f"{numbered(len(operators), 'operator')}: {', '.join(operators[:most])}{more}"
+    names = f"{count_of(len(operators), 'operator')}: {', '.join(operators[:most])}{more}"
     return f"The search ended before it came to {names}." if operators else ""
 
 
@@ -112,7 +112,7 @@ def unused_waivers(record: Record) -> str:
     if not patterns:
         return ""
     shown = ", ".join(patterns[:10]) + (f" and {len(patterns) - 10:,} more" if len(patterns) > 10 else "")
-    return f"{numbered(len(patterns), 'waiver')} matched no case of this run: {shown}."
+    return f"{count_of(len(patterns), 'waiver')} matched no case of this run: {shown}."
 
 
 def matrix(results: Iterable[Result]) -> Matrix:
@@ -200,7 +200,7 @@ def backend_name(manifest: Manifest) -> str:
     return name.strip() or "The implementation"
 
 
-def numbered(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """``1 case``, ``1,200 cases``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 

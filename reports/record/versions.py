@@ -37,7 +37,7 @@ def problem_of(text: str) -> str:
     return "" if _numbers(first) <= _numbers(last) else "ends before it begins"
 
 
-def within(version: str, text: str) -> bool:
+def is_within(version: str, text: str) -> bool:
     """Whether a version is in a range."""
     first, _, last = text.partition(" to ")
     if not all(map(_NUMBERS.fullmatch, (version, first, last or first))):
@@ -57,6 +57,6 @@ def unlike(versions: Versions, ran: Mapping[str, str]) -> str:
     """The first program whose version is in none of its ranges, in words; empty if none is."""
     for name, ranges in versions.items():
         version = ran.get(name, "")
-        if not any(within(version, text) for text in ranges):
+        if not any(is_within(version, text) for text in ranges):
             return f"it is about {name} {', '.join(ranges)}, and this is {f'{name} {version}' if version else f'no known {name}'}"
     return ""

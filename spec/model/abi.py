@@ -168,7 +168,7 @@ def feature_level(name: str) -> FeatureLevel:
         raise KeyError(f"unknown feature level {name!r}; known: {', '.join(abi().feature_levels)}") from None
 
 
-def introduced(operator: str) -> FeatureLevel:
+def first_level(operator: str) -> FeatureLevel:
     """The feature level that added an operator: numbers of DML_OPERATOR_TYPE grow with the levels.
 
     Raises:

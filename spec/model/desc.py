@@ -184,49 +184,49 @@ class OperatorDesc:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """A UINT, UINT64 or INT: an axis, a count."""
-        return _typed(self, name, default, int)
+        return _typed_field(self, name, default, int)
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
         """An array of UINT or INT: axes, strides, window sizes."""
-        return _typed(self, name, default, tuple)
+        return _typed_field(self, name, default, tuple)
 
     def number(self, name: str, default: float | None = None) -> float:
         """A FLOAT as the struct holds it: rounded to FLOAT32."""
-        return _as_float32(_typed(self, name, default, float, int))
+        return _as_float32(_typed_field(self, name, default, float, int))
 
     def numbers(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """An array of FLOAT, each rounded to FLOAT32."""
-        return tuple(map(_as_float32, _typed(self, name, default, tuple)))
+        return tuple(map(_as_float32, _typed_field(self, name, default, tuple)))
 
     def scalar(self, name: str) -> int | float:
         """A scalar union as it is given: of its data type, which another attribute says."""
-        return _typed(self, name, None, float, int)
+        return _typed_field(self, name, None, float, int)
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """A BOOL."""
-        return bool(_typed(self, name, default, int))
+        return bool(_typed_field(self, name, default, int))
 
     def constant(self, name: str, default: str | None = None) -> str:
         """The short name of an enumeration's constant: ``HALVES_TO_NEAREST_EVEN``."""
-        return _typed(self, name, default, str)
+        return _typed_field(self, name, default, str)
 
     def size_2d(self, name: str) -> Size2D:
         """A DML_SIZE_2D: ``width`` and ``height``."""
-        return _typed(self, name, None, Size2D)
+        return _typed_field(self, name, None, Size2D)
 
     def scale_bias(self, name: str = "ScaleBias") -> ScaleBias | None:
         """A DML_SCALE_BIAS, both numbers rounded to FLOAT32; None if it is absent."""
         if self.fields.get(name) is None:
             return None
-        return ScaleBias(*map(_as_float32, _typed(self, name, None, ScaleBias)))
+        return ScaleBias(*map(_as_float32, _typed_field(self, name, None, ScaleBias)))
 
     def inner(self, name: str = "FusedActivation") -> OperatorDesc | None:
         """The operator desc in a field, which has no tensors; None if it is absent."""
-        return None if self.fields.get(name) is None else _typed(self, name, None, OperatorDesc)
+        return None if self.fields.get(name) is None else _typed_field(self, name, None, OperatorDesc)
 
     def inners(self, name: str) -> tuple[OperatorDesc, ...]:
         """An array of operator descs."""
-        return _typed(self, name, None, tuple)
+        return _typed_field(self, name, None, tuple)
 
     def with_tensors(self, changes: Mapping[str, TensorDesc]) -> OperatorDesc:
         """A copy in which tensors that are present (``ATensor`` or ``InputTensors[0]``) have other descs."""
@@ -247,7 +247,7 @@ def _as_float32(number: float) -> float:
     return c_float(number).value
 
 
-def _typed(desc: OperatorDesc, name: str, default: T | None, *kinds: type[T]) -> T:
+def _typed_field(desc: OperatorDesc, name: str, default: T | None, *kinds: type[T]) -> T:
     """The value of a desc's field, the default where it is absent. Raises TypeError if it is of no such type."""
     value = desc.fields.get(name)
     value = default if value is None else value

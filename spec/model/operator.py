@@ -207,7 +207,7 @@ class Tolerance:
     parameters: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
     exceptions: tuple[ToleranceException, ...] = ()
 
-    def of(self, output: str, data_type: str, fields: Mapping[str, object], basis: str = DOCUMENTED) -> Tolerance:
+    def for_output(self, output: str, data_type: str, fields: Mapping[str, object], basis: str = DOCUMENTED) -> Tolerance:
         """The tolerance of one output of a desc with these fields, in a case of that basis: the first exception that applies, or this."""
         return next((e.tolerance for e in self.exceptions if e.applies(output, data_type, fields, basis)), self)
 
@@ -351,7 +351,7 @@ class Operator:
     edition: int | None = field(default=None, metadata={"later": True})
 
     @property
-    def measured(self) -> tuple[Measurement, ...]:
+    def probe_measurements(self) -> tuple[Measurement, ...]:
         """The findings of probes, one measurement for each implementation."""
         return self.measurements()
 
@@ -360,7 +360,7 @@ class Operator:
         """What need not be rejected although it breaks a rule: from the spec file, and as measured on DirectML.dll."""
         measured = (
             Acceptance(entry.what, f"probe of {found.by} on {found.date}", entry.ways, entry.types, feature_level(found.level))
-            for found in self.measured
+            for found in self.probe_measurements
             if found.by.partition(" ")[0] == ORACLE
             for entry in found.accepts
             if entry.waived
@@ -404,7 +404,7 @@ class Operator:
         found = (
             label
             for label, limits in self.configurations.items()
-            if all(_allowed(name, values, fields) for name, values in limits.items())
+            if all(_is_allowed(name, values, fields) for name, values in limits.items())
         )
         return next(found, "")
 
@@ -435,7 +435,7 @@ def newest_first(operator: Operator) -> tuple[Support, ...]:
     return tuple(sorted(operator.support, key=lambda table: table.level, reverse=True))
 
 
-def _allowed(name: str, values: tuple[object, ...], fields: Mapping[str, object]) -> bool:
+def _is_allowed(name: str, values: tuple[object, ...], fields: Mapping[str, object]) -> bool:
     """Whether a configuration allows the value of one field of a desc."""
     value = fields.get(name)
     if PRESENT in values or ABSENT in values:

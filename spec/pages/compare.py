@@ -98,10 +98,10 @@ def _fields(place: str, page_fields: Sequence[PageField], operator: Operator) ->
     missing = [field for field in operator.fields if field.name not in on_page]
     if len(more) == len(missing):  # an unknown field is taken as the missing one, renamed
         for entry, field in zip(more, missing, strict=True):
-            yield _difference(f"{place}/{field.name}", f"{field.name} has another name", str(entry), _written(field), entry.line)
+            yield _difference(f"{place}/{field.name}", f"{field.name} has another name", str(entry), _field_text(field), entry.line)
     else:
         for field in missing:
-            yield _difference(f"{place}/{field.name}", f"{field.name} is missing", "nothing", _written(field))
+            yield _difference(f"{place}/{field.name}", f"{field.name} is missing", "nothing", _field_text(field))
         for entry in more:
             message = f"{operator.name} has no field {entry.name}"
             yield _difference(f"{place}/{entry.name}", message, str(entry), "nothing", entry.line)
@@ -109,7 +109,7 @@ def _fields(place: str, page_fields: Sequence[PageField], operator: Operator) ->
     for entry, field in known:
         if not _declares(entry, field):
             message = f"{entry.name} is declared differently"
-            yield _difference(f"{place}/{entry.name}", message, str(entry), _written(field), entry.line)
+            yield _difference(f"{place}/{entry.name}", message, str(entry), _field_text(field), entry.line)
     if [entry.name for entry, _ in known] != [name for name in in_spec if name in on_page]:
         yield _difference(f"{place}/order", "the fields stand in another order", ", ".join(on_page), ", ".join(in_spec))
 
@@ -121,7 +121,7 @@ def _declares(entry: PageField, field: Field) -> bool:
     return (entry.type, entry.pointer, bool(entry.size)) in declared and counted and entry.maybe_null == field.optional
 
 
-def _written(field: Field) -> str:
+def _field_text(field: Field) -> str:
     counted = f" of {field.count} elements" if field.count else ""
     return f"{'optional ' if field.optional else ''}{field.enum or field.type} {field.name}{counted}"
 
@@ -238,15 +238,15 @@ def _constraints(page: Page, operator: Operator) -> Iterator[PageDifference]:
         for constraint in ours:
             whole = all(name in every for name in constraint.tensors)  # no sentence mentions an array's elements
             expected = whole and constraint.basis != MEASURED and prop not in page.unread_topics
-            if expected and not _within(constraint.tensors, on_page):
+            if expected and not _is_in_one_class(constraint.tensors, on_page):
                 message = f"the page does not say that these have the same {prop}: {', '.join(constraint.tensors)}"
-                yield _difference(f"constraint/{constraint.label}", message, _listed(on_page), constraint.text)
+                yield _difference(f"constraint/{constraint.label}", message, _class_list(on_page), constraint.text)
         for rule in (*binding, *page.prose_rules):
             tensors = rule.tensors or every
-            if rule.property == prop and not _within(tensors, in_spec):
+            if rule.property == prop and not _is_in_one_class(tensors, in_spec):
                 key = next((c.label for c in ours if len({*c.tensors} & {*tensors}) > 1), label)
                 message = f"the spec does not say that these have the same {prop}: {', '.join(tensors)}"
-                yield _difference(f"constraint/{key}", message, ", ".join(tensors), _listed(in_spec), rule.line)
+                yield _difference(f"constraint/{key}", message, ", ".join(tensors), _class_list(in_spec), rule.line)
 
 
 def _classes(groups: Iterable[Iterable[str]]) -> list[set[str]]:
@@ -258,11 +258,11 @@ def _classes(groups: Iterable[Iterable[str]]) -> list[set[str]]:
     return classes
 
 
-def _within(tensors: Iterable[str], classes: Iterable[set[str]]) -> bool:
+def _is_in_one_class(tensors: Iterable[str], classes: Iterable[set[str]]) -> bool:
     return any(set(tensors) <= known for known in classes)
 
 
-def _listed(classes: Iterable[set[str]]) -> str:
+def _class_list(classes: Iterable[set[str]]) -> str:
     return "; ".join(", ".join(sorted(each)) for each in classes) or "nothing"
 
 

@@ -132,7 +132,7 @@ class _PageReader:
         operator = self.operator(entries, blocks)
         parts = sections(blocks)
         struct, fields = self.struct(section(parts, "syntax"))
-        described = list(_described((*section(parts, "struct-fields"), *section(parts, "members"))))
+        described = list(_member_blocks((*section(parts, "struct-fields"), *section(parts, "members"))))
         members = tuple(self.members(described))
         if not fields and not members:
             what = "no C++ struct and no member descriptions found; give the whole page as Markdown"
@@ -209,7 +209,7 @@ class _PageReader:
             rules = same_rules(sentence, line)
             yield from rules
             if not rules:
-                self.topics.update(properties_in(sentence) if self.understood() else PROPERTIES)
+                self.topics.update(properties_in(sentence) if self.is_known_language() else PROPERTIES)
                 self.unread.append(f"line {line}: the constraint {sentence!r}")
 
     def aliases(self, prose: Iterable[Block]) -> Iterator[AliasRule]:
@@ -221,11 +221,11 @@ class _PageReader:
             else:
                 self.topics.add("in-place")
                 self.unread.append(f"line {line}: the in-place sentence {sentence!r}")
-        if not permitting and not self.understood():
+        if not permitting and not self.is_known_language():
             self.topics.add("in-place")
             self.unread.append(f"line 1: whether the page permits in-place execution, in {self.language}")
 
-    def understood(self) -> bool:
+    def is_known_language(self) -> bool:
         """Whether the page's language is supported, so that a sentence without known words is about something else."""
         return self.language.startswith(LANGUAGES)
 
@@ -242,7 +242,7 @@ def _kind(name: str) -> str:
     return "output" if name.startswith("Output") and TENSOR.fullmatch(name) else ""
 
 
-def _described(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
+def _member_blocks(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
     """Each member's name and the blocks that describe it. ``### -field ATensor``, or a line with only the name, begins one."""
     name, texts = "", list[Block]()
     for block in blocks:

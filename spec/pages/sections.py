@@ -73,8 +73,8 @@ def _sections(operator: Operator) -> Iterator[Section]:
     relations = {r.label: _without_defaults(plain(r), "label") for r in operator.relations}
     yield _texts("cases: relations", relations, label="relation/")
     yield _rows("dispatched by networks (dmlcts census): kinds, by count", _kinds(operator))
-    for measured in operator.measured:
-        yield _rows(f"measured (dmlcts probe): {measured.by}, {measured.date}", _measured(measured))
+    for measured in operator.probe_measurements:
+        yield _rows(f"measured (dmlcts probe): {measured.by}, {measured.date}", _measurement_rows(measured))
 
 
 def _kinds(operator: Operator) -> Rows:
@@ -174,7 +174,7 @@ def _present(data: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in data.items() if value not in (None, "", [], {}, ())}
 
 
-def _measured(m: Measurement) -> Rows:
+def _measurement_rows(m: Measurement) -> Rows:
     yield "probes", f"{m.probes} on {m.device or 'an unnamed device'} at feature level {m.level}, with suite {m.suite}: {m.command}"
     yield "cells", f"{m.confirmed} of {m.cells} confirmed"
     yield "refused", ", ".join(f"{count} at {stage}" for stage, count in m.rejections.items()) or "none"

@@ -45,7 +45,7 @@ class SpecError(ValueError):
     def __init__(self, file: Path | None, line: int | None, path: Path_, problem: str) -> None:
         self.file, self.line, self.path, self.problem = file, line, path, problem
         place = f"{file or '<spec>'}:{line}" if line else f"{file or '<spec>'}"
-        field = f": {dotted(path)}" if path else ""
+        field = f": {dotted_path(path)}" if path else ""
         super().__init__(f"{place}{field}: {problem}")
 
     def __reduce__(self) -> tuple[type[SpecError], tuple[object, ...]]:
@@ -83,7 +83,7 @@ class Document:
         return SpecError(file, line, path, problem if file == self.file or not heir else f"{problem} (inherited by {heir})")
 
 
-def dotted(path: Path_) -> str:
+def dotted_path(path: Path_) -> str:
     """A path as people write it: ``support[0].tensors.ATensor``."""
     text = ""
     for part in path:
@@ -107,7 +107,7 @@ def parse(text: str, file: Path | None = None, dates: bool = False) -> Document:
             that is not a mapping.
     """
     reader = _Reader(file, dates)
-    value = _parsed(text, reader)
+    value = _parse_yaml(text, reader)
     if not isinstance(value, dict):
         found = {type(None): "an empty file", list: "a list"}.get(type(value), "one value")
         raise SpecError(file, 1, (), f"must be a mapping of fields to values, not {found}")
@@ -116,10 +116,10 @@ def parse(text: str, file: Path | None = None, dates: bool = False) -> Document:
 
 def parse_value(text: str) -> Any:
     """One YAML value, as someone gives it in a command; nothing is null. Raises SpecError: as ``parse``."""
-    return _parsed(text, _Reader(None))
+    return _parse_yaml(text, _Reader(None))
 
 
-def _parsed(text: str, reader: _Reader) -> Any:
+def _parse_yaml(text: str, reader: _Reader) -> Any:
     # libyaml's composer recurses in C: too many open brackets would overflow its stack and crash the process.
     if sum(text.count(opened) for opened in ("[", "{", "- ", "? ")) > _MOST_OPENED:
         raise SpecError(reader.file, None, (), f"too large: more than {_MOST_OPENED} lists and mappings")

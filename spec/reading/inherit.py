@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dmlcts.spec.reading.document import Document, Path_
-from dmlcts.spec.reading.renaming import renamed
+from dmlcts.spec.reading.renaming import renamed_document
 from dmlcts.spec.reading.schema import did_you_mean
 
 OWN = ("operator", "profile", "type", "introduced", "summary", "sources", "extends", "without", "renamed")
@@ -37,10 +37,10 @@ LIKE, EVERY = "like", "*"
 _NOTHING = object()
 
 
-def inherited(own: Document, base: Document) -> Document:
+def merged_document(own: Document, base: Document) -> Document:
     """The resolved document: ``base`` with the differences in ``own``. Raises SpecError."""
     names = _new_names(own, [entry["name"] for entry in base.data.get("fields", ())])
-    return _Inheritance(own, renamed(base, names) if names else base).document()
+    return _Inheritance(own, renamed_document(base, names) if names else base).document()
 
 
 def _new_names(own: Document, fields: Sequence[str]) -> dict[str, list[str]]:
@@ -98,7 +98,7 @@ class _Inheritance:
         found: dict[str, Any] = {}
         if at in CHANGED:
             base, own = self.with_every(base, own), {key: entry for key, entry in own.items() if key != EVERY}
-            own = {key: self.like(at, key, entry, base, own) for key, entry in own.items()}
+            own = {key: self.entry_like(at, key, entry, base, own) for key, entry in own.items()}
         for key in dict.fromkeys((*base, *own)):
             value = self.value((*at, key), base.get(key, _NOTHING), own.get(key, _NOTHING))
             if value is not _NOTHING:
@@ -112,16 +112,16 @@ class _Inheritance:
             return base
         fields = (entry for entry in self.own.data.get("fields", ()) if isinstance(entry, Mapping))
         after = {str(entry["name"]): str(entry["after"]) for entry in fields if {"name", "after"} <= entry.keys()}
-        return {label: _added(entry, every, after) if isinstance(entry, Mapping) else entry for label, entry in base.items()}
+        return {label: _with_keys(entry, every, after) if isinstance(entry, Mapping) else entry for label, entry in base.items()}
 
-    def like(self, at: Path_, key: str, entry: Any, base: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
+    def entry_like(self, at: Path_, key: str, entry: Any, base: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
         """An entry of the file, with what it is like. Raises SpecError."""
         if not isinstance(entry, Mapping) or not isinstance(entry.get(LIKE), str):
             return entry
         name, before = entry[LIKE], list(own)[: list(own).index(key)]
         changes = {inner: value for inner, value in entry.items() if inner != LIKE}
         if name in before:
-            return {**self.like(at, name, own[name], base, own), **changes}
+            return {**self.entry_like(at, name, own[name], base, own), **changes}
         if isinstance(base.get(name), Mapping):
             return {**base[name], **changes}
         known = [*base, *before]
@@ -161,7 +161,7 @@ class _Inheritance:
             yield {key: value for key, value in document.data["fields"][index].items() if key != "after"}
 
 
-def _added(entry: Mapping[str, Any], more: Mapping[str, Any], after: Mapping[str, str]) -> dict[str, Any]:
+def _with_keys(entry: Mapping[str, Any], more: Mapping[str, Any], after: Mapping[str, str]) -> dict[str, Any]:
     """An entry with more keys, those of new fields behind the ones that they are ``after``."""
     keys = list(entry)
     for key in (key for key in more if key not in entry):

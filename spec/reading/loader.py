@@ -14,7 +14,7 @@ from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.building.builder import build
 from dmlcts.spec.reading.document import Document, Path_, SpecError, parse, read
-from dmlcts.spec.reading.inherit import check_alone, inherited
+from dmlcts.spec.reading.inherit import check_alone, merged_document
 from dmlcts.spec.reading.measured import measurements_of
 from dmlcts.spec.reading.schema import validate
 
@@ -108,12 +108,12 @@ def load_text(text: str, file: Path | None = None) -> Operator:
 
 def load_document(text: str, file: Path | None = None) -> Document:
     """A spec file's text as resolved and validated data. Raises SpecError."""
-    document = _resolved(parse(text, file))
+    document = _resolve_extends(parse(text, file))
     validate(document, "dmlcts.spec", "operator")
     return document
 
 
-def _resolved(document: Document) -> Document:
+def _resolve_extends(document: Document) -> Document:
     """A document merged with everything that it extends."""
     chain, names = [document], [document.data.get("operator", document.data.get("profile"))]
     while "extends" in chain[-1].data:
@@ -126,16 +126,16 @@ def _resolved(document: Document) -> Document:
         if name in names:
             raise child.error(("extends",), f"{' extends '.join((*names, name))}, without end")
         names.append(name)
-        chain.append(_parsed(name))
+        chain.append(_parse_spec(name))
     resolved = chain.pop()
     check_alone(resolved)
     while chain:
-        resolved = inherited(chain.pop(), resolved)
+        resolved = merged_document(chain.pop(), resolved)
     return resolved
 
 
 @cache
-def _parsed(name: str) -> Document:
+def _parse_spec(name: str) -> Document:
     """The file of an operator (``MAX_POOLING``) or a profile (``unary``), unresolved."""
     file = (_files() | _profiles())[name]
     return parse(read(file), file)
@@ -160,4 +160,4 @@ def profile_names() -> tuple[str, ...]:
 
 def profile(name: str) -> Document:
     """A profile as it stands, with what it extends, unchecked. Raises KeyError for an unknown one, SpecError."""
-    return _resolved(_parsed(name))
+    return _resolve_extends(_parse_spec(name))

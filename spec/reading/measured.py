@@ -43,7 +43,7 @@ def measured_files(folder: Path) -> tuple[Path, ...]:
 @cache
 def document(file: Path) -> Document:
     """A file of measurements, checked. Raises SpecError."""
-    return checked(read(file), file)
+    return validated_document(read(file), file)
 
 
 def forget() -> None:
@@ -52,7 +52,7 @@ def forget() -> None:
     document.cache_clear()
 
 
-def checked(text: str, file: Path | None = None) -> Document:
+def validated_document(text: str, file: Path | None = None) -> Document:
     """The text of a file of measurements, validated. Raises SpecError."""
     found = parse(text, file)
     validate(found, "dmlcts.spec", "measured")
@@ -92,14 +92,14 @@ def _differences(
     usual: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]], what: str, tensors: Sequence[str], excepted: set[str]
 ) -> Iterator[MeasuredDifference]:
     """An operator's own differences, then the usual ones that they do not replace."""
-    known = {name for entry in own for name in expanded(entry[what], tensors)} | excepted
+    known = {name for entry in own for name in expanded_subjects(entry[what], tensors)} | excepted
     for entry in own:
         yield from _of_each_tensor(entry, what, tensors)
     for entry in usual:
         yield from (found for found in _of_each_tensor(entry, what, tensors) if found.what not in known)
 
 
-def expanded(what: str, tensors: Sequence[str]) -> list[str]:
+def expanded_subjects(what: str, tensors: Sequence[str]) -> list[str]:
     """The subjects of an entry: ``*`` stands for each of the tensors."""
     return [what.replace("*", tensor) for tensor in tensors] if "*" in what else [what]
 

@@ -25,14 +25,14 @@ _PROSE = frozenset({"text", "evidence", "note", "differences", "summary", "sourc
 """Keys of what is for readers, and of what names a page's own words."""
 
 
-def renamed(document: Document, names: Names) -> Document:
+def renamed_document(document: Document, names: Names) -> Document:
     """A document that has other names for its fields; lines stay those of the document."""
     fields = [
-        (index, _renamed(entry, ("fields", index), names) | ({"name": name} if name else {}))
+        (index, _renamed_value(entry, ("fields", index), names) | ({"name": name} if name else {}))
         for index, entry in enumerate(document.data.get("fields", ()))
         for name in names.get(entry["name"], ("",))
     ]
-    rest = {key: _renamed(value, (key,), names) for key, value in document.data.items() if key not in _PROSE}
+    rest = {key: _renamed_value(value, (key,), names) for key, value in document.data.items() if key not in _PROSE}
     prose = {key: value for key, value in document.data.items() if key in _PROSE}
     data = {**document.data, **rest, **prose, **({"fields": [entry for _, entry in fields]} if fields else {})}
     parts: dict[Path_, tuple[Document, Path_]] = {
@@ -41,11 +41,11 @@ def renamed(document: Document, names: Names) -> Document:
     return Document(data, {}, document.file, {(): (document, ()), **parts})
 
 
-def _renamed(value: Any, path: Path_, names: Names) -> Any:
+def _renamed_value(value: Any, path: Path_, names: Names) -> Any:
     if isinstance(value, str):
         return _text(value, names)
     if isinstance(value, list):
-        return [_renamed(each, (*path, index), names) for index, each in enumerate(value)]
+        return [_renamed_value(each, (*path, index), names) for index, each in enumerate(value)]
     if isinstance(value, Mapping):
         return dict(pair for key, inner in value.items() for pair in _entries(key, inner, path, names))
     return value
@@ -58,7 +58,7 @@ def _entries(key: str, value: Any, path: Path_, names: Names) -> Iterator[tuple[
         return
     field, bracket, index = key.partition("[")
     first, *others = names.get(field, (field,))
-    inner = _renamed(value, (*path, key), names)
+    inner = _renamed_value(value, (*path, key), names)
     yield first + bracket + index, inner
     for other in others:
         if path[:1] == ("examples",):

@@ -34,7 +34,7 @@ from dmlcts.spec.model.abi import FeatureLevel, abi, newest_level
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.model.expression import Expression
 from dmlcts.spec.model.operator import DOCUMENTED, MEASURED, Constraint, Field, Operator
-from dmlcts.spec.rules.shape import FAILURES, bounds, mismatches, within
+from dmlcts.spec.rules.shape import FAILURES, bounds, is_within, mismatches
 
 Found = Iterator["Violation"]
 
@@ -249,8 +249,8 @@ def _overlaps(tensor: TensorDesc) -> bool:
 def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
     for field in operator.fields:
         value = fields.get(field.name)
-        if field.domain and value is not None and not within(field.domain, value, fields):
-            message = f"{field.name} is {_shown(value)}, but must be {bounds(field.domain, fields)}"
+        if field.domain and value is not None and not is_within(field.domain, value, fields):
+            message = f"{field.name} is {_value_text(value)}, but must be {bounds(field.domain, fields)}"
             yield Violation(f"domain/{field.name}", message, field.domain.basis)
 
 
@@ -285,7 +285,7 @@ def _constraint(constraint: Constraint, desc: OperatorDesc, fields: Mapping[str,
             if name in constraint.tensors or field in constraint.tensors
         }
         if len(set(found.values())) > 1:
-            values = ", ".join(f"{n} {_shown(v)}" for n, v in found.items())
+            values = ", ".join(f"{n} {_value_text(v)}" for n, v in found.items())
             yield Violation(label, f"{constraint.same} differ: {values}", constraint.basis)
 
 
@@ -309,5 +309,5 @@ def _shapes(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object]
             yield from (Violation(f"shape/{name}", message) for name, message in mismatches(shape, desc, fields))
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)

@@ -154,10 +154,10 @@ class Matching:
         for symbol, domain in self.shape.domains.items():
             if symbol not in self.known or any(bound and self.unknown(bound) for bound in (domain.least, domain.most)):
                 continue
-            if not within(domain, self.known[symbol], self.scope()):
+            if not is_within(domain, self.known[symbol], self.scope()):
                 tensor = self.holder[symbol]
                 self.wrong.setdefault(
-                    tensor, f"{tensor}: {symbol} is {_shown(self.known[symbol])}, but must be {bounds(domain, self.scope())}"
+                    tensor, f"{tensor}: {symbol} is {_value_text(self.known[symbol])}, but must be {bounds(domain, self.scope())}"
                 )
 
     def compare(self, tensor: str, expression: Expression, actual: Any) -> bool:
@@ -201,14 +201,14 @@ class Matching:
 
     def differs(self, tensor: str, size: str, actual: Any, expected: Any) -> None:
         """Records that a tensor's size differs from the expected one."""
-        self.wrong.setdefault(tensor, f"{tensor} has {_shown(actual)} where {size} is {_shown(expected)}")
+        self.wrong.setdefault(tensor, f"{tensor} has {_value_text(actual)} where {size} is {_value_text(expected)}")
 
     def row_text(self, row: Sequence[str]) -> str:
         """A row as text for messages."""
         return "[" + ", ".join(row) + "]"
 
 
-def within(domain: Domain, value: Any, values: Mapping[str, object]) -> bool:
+def is_within(domain: Domain, value: Any, values: Mapping[str, object]) -> bool:
     """Whether a number, or every element of a sequence, is in a domain; ``values`` are the variables of its bounds.
 
     A bound that reads an absent field is ignored.
@@ -231,7 +231,7 @@ def bounds(domain: Domain, values: Mapping[str, object]) -> str:
 
 
 def _bound(bound: Expression, values: Mapping[str, object]) -> str:
-    value = _shown(number(bound, values))
+    value = _value_text(number(bound, values))
     return bound.text if value == bound.text else f"{value} ({bound.text})"
 
 
@@ -244,5 +244,5 @@ def number(expression: Expression, values: Mapping[str, object]) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)

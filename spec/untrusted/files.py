@@ -127,15 +127,15 @@ def parse_json(text: str) -> Any:
         InputError: not JSON (NaN and Infinity are not), a number too large for a float, a key twice in one object, or nested deeper
             than DEEPEST.
     """
-    return _parsed(text, _STRICT)
+    return _parse_json(text, _STRICT)
 
 
 def parse_json_line(text: str) -> Any:
     """As ``parse_json``, for the many lines of a results file: faster, as the last of equal keys has priority."""
-    return _parsed(text, _LENIENT)
+    return _parse_json(text, _LENIENT)
 
 
-def _parsed(text: str, decoder: json.JSONDecoder) -> Any:
+def _parse_json(text: str, decoder: json.JSONDecoder) -> Any:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
@@ -185,14 +185,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise InputError(f"the key {shortened(next(key for key in keys if keys.count(key) > 1))!r} is given twice in one object")
+        raise InputError(f"the key {shorten_text(next(key for key in keys if keys.count(key) > 1))!r} is given twice in one object")
     return found
 
 
 def _float(text: str) -> float:
     value = float(text)
     if isinf(value):
-        raise InputError(f'{shortened(text)} is too large for a number; write "inf" for infinity')
+        raise InputError(f'{shorten_text(text)} is too large for a number; write "inf" for infinity')
     return value
 
 
@@ -239,17 +239,17 @@ def schema_problem(error: Any) -> tuple[list[str | int], str]:
     if kind.name == "pattern" and kind.pattern == r"\S":
         return path, "is empty"
     if kind.name in ("oneOf", "anyOf") and (branches := getattr(kind, "context", None)):
-        return path, shortened(", or ".join(dict.fromkeys(str(branch[0].message) for branch in branches if branch)))
-    return path, shortened(str(error.message))
+        return path, shorten_text(", or ".join(dict.fromkeys(str(branch[0].message) for branch in branches if branch)))
+    return path, shorten_text(str(error.message))
 
 
-def at(path: Sequence[str | int], start: str = "") -> str:
+def path_text(path: Sequence[str | int], start: str = "") -> str:
     """A path as people write it: ``waivers[0].cases``, below ``start``."""
     for step in path:
-        start = f"{start}[{step}]" if isinstance(step, int) else f"{start}.{shortened(step)}" if start else shortened(step)
+        start = f"{start}[{step}]" if isinstance(step, int) else f"{start}.{shorten_text(step)}" if start else shorten_text(step)
     return start
 
 
-def shortened(text: str, most: int = 200) -> str:
+def shorten_text(text: str, most: int = 200) -> str:
     """The text, without its middle if it is long."""
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-(most // 2 - 10) :]}"

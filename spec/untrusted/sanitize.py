@@ -22,13 +22,13 @@ _COMMAND = re.compile(r"(?<!\S)::+|##(?=\[|vso\[|teamcity\[)", re.IGNORECASE)
 def line(text: object, most: int = LONGEST_LINE) -> str:
     """Text as one line of printable characters; several lines become one."""
     text = _text(text, most)
-    return text if _is_clean(text) else _cleaned(" ".join(text.split()))
+    return text if _is_clean(text) else _clean_text(" ".join(text.split()))
 
 
 def block(text: object, most: int = LONGEST_BLOCK) -> str:
     """Text as lines of printable characters; ``\\n`` and tabs stay."""
     text = _text(text, most)
-    return text if _is_clean(text) else "\n".join(map(_cleaned, re.split(r"\r\n|[\r\n]", text)))
+    return text if _is_clean(text) else "\n".join(map(_clean_text, re.split(r"\r\n|[\r\n]", text)))
 
 
 def data(value: Any, text: Callable[[str], str] = block) -> Any:
@@ -42,7 +42,7 @@ def data(value: Any, text: Callable[[str], str] = block) -> Any:
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
-def raised(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """``ValueError: what it says``, as one line."""
     return line(f"{type(error).__name__}: {line(error)}")
 
@@ -62,7 +62,7 @@ def _is_clean(text: str) -> bool:
     return text.isprintable() and "::" not in text and "##" not in text and not text.startswith(" ")
 
 
-def _cleaned(text: str) -> str:
+def _clean_text(text: str) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() or c == "\t" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return _COMMAND.sub(lambda found: " ".join(found[0]), text)

@@ -20,7 +20,7 @@ def entry(lead: str, value: object, indent: int) -> Iterator[str]:
     """The lines of a value after ``lead``, a key or the dash of a list, indented by ``indent``."""
     first = f"{' ' * indent}{lead} "
     text = flow(value)
-    if not _nested(value) or not value or len(first) + len(text) <= WIDTH:
+    if not _is_nested(value) or not value or len(first) + len(text) <= WIDTH:
         yield first + text
     elif isinstance(value, Mapping):
         lines = [line for key, inner in value.items() for line in entry(f"{scalar(key)}:", inner, indent + 2)]
@@ -29,9 +29,9 @@ def entry(lead: str, value: object, indent: int) -> Iterator[str]:
         else:
             yield first.rstrip()
         yield from lines
-    elif isinstance(value, Sequence) and not any(map(_nested, value)):
+    elif isinstance(value, Sequence) and not any(map(_is_nested, value)):
         yield f"{first}["
-        yield from _wrapped([flow(element) for element in value], " " * (indent + 2))
+        yield from _wrap_texts([flow(element) for element in value], " " * (indent + 2))
         yield f"{' ' * indent}]" if lead != "-" else f"{' ' * (indent + 2)}]"
     elif isinstance(value, Sequence):
         yield first.rstrip()
@@ -39,7 +39,7 @@ def entry(lead: str, value: object, indent: int) -> Iterator[str]:
             yield from entry("-", element, indent + 2)
 
 
-def _wrapped(texts: Sequence[str], margin: str) -> Iterator[str]:
+def _wrap_texts(texts: Sequence[str], margin: str) -> Iterator[str]:
     line = margin
     for index, text in enumerate(texts):
         part = f"{text}," if index + 1 < len(texts) else text
@@ -72,5 +72,5 @@ def scalar(text: str) -> str:
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
 
 
-def _nested(value: object) -> bool:
+def _is_nested(value: object) -> bool:
     return isinstance(value, Mapping | Sequence) and not isinstance(value, str)

@@ -95,10 +95,10 @@ def test_changed_tensors_change_what_is_computed_from_them() -> None:
     choice = {**plan_of(SPEC).combinations[0], "Axes": SPEC.field("Axes").values[1]}
     desc = plan_of(SPEC).desc(plan_of(SPEC).choices[0].types, (2, 3), choice)
     larger = desc.with_fields(InputTensor=TensorDesc("UINT8", (1, 2, 3)))
-    found = plan_of(SPEC).recomputed(larger, choice).fields
+    found = plan_of(SPEC).recompute(larger, choice).fields
     assert (found["Axes"], found["AxisCount"], found["MinMaxDataType"]) == ((0, 1, 2), 3, "UINT8")
     missing = desc.with_fields(InputTensor=None)
-    assert plan_of(SPEC).recomputed(missing, choice) == missing  # what cannot be computed stays
+    assert plan_of(SPEC).recompute(missing, choice) == missing  # what cannot be computed stays
 
 
 def test_constraints_limit_which_types_stand_together() -> None:

@@ -116,10 +116,10 @@ def test_of_a_stored_array_a_choice_has_nothing_to_leave_out(name: str, monkeypa
     monkeypatch.setattr(set_cover, "ROUNDS", 20)
     plan = plan_of(load(name))
     space, array = space_of(plan), array_of(plan, "full")
-    found = choose_rows(space, array, list(map(space.became, array.rows)), list(map(space.cost, array.rows)))
+    found = choose_rows(space, array, list(map(space.final_row, array.rows)), list(map(space.cost, array.rows)))
     assert set(found.rows) <= set(array.rows)
     assert len(found.rows) > 0.8 * len(array.rows)
     assert found.feasible["core"] == array.feasible["core"]
-    triples = Tuples.among(space, 3)
-    kept, every = (int(triples.flags(map(space.became, rows)).sum()) for rows in (found.rows, array.rows))
+    triples = Tuples.from_space(space, 3)
+    kept, every = (int(triples.flags(map(space.final_row, rows)).sum()) for rows in (found.rows, array.rows))
     assert kept >= int(SHARES["full"] * every)

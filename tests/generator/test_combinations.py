@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.generator.case.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
+from dmlcts.generator.case.case import LEVELS, LONGEST_ID, OFFSETS, Case, is_beyond
 from dmlcts.generator.checks.ids import ID
 from dmlcts.generator.covering import stored as stored_arrays
-from dmlcts.generator.covering.cases import about, array_of, combination_cases, digest, is_stale
-from dmlcts.generator.covering.grow import apart, compute_rows
+from dmlcts.generator.covering.cases import array_of, combination_cases, digest, empty_array, is_stale
+from dmlcts.generator.covering.grow import compute_rows, rows_by_id
 from dmlcts.generator.covering.space import Combinations, Packed, space_of
 from dmlcts.generator.covering.stored import CoveringArray, read_arrays, write_arrays
 from dmlcts.generator.facts.factor_values import row_of
@@ -111,7 +111,7 @@ def test_levels_add_rows() -> None:
     assert levels["smoke"] < levels["core"] < levels["full"]
     for level in LEVELS:
         found = list(combination_cases(plan(ROUND), level))
-        assert {case.level for case in found} == {each for each in LEVELS[:3] if not beyond(each, level)}
+        assert {case.level for case in found} == {each for each in LEVELS[:3] if not is_beyond(each, level)}
 
 
 def test_random_rows_are_of_valid_descs_and_always_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_the_digest_depends_on_what_decides_which_rows_can_be() -> None:
 def test_a_long_dimension_needs_as_many_dimensions(name: str) -> None:
     """The conflicts that are known from the start are true: no random row has both values."""
     space = space_of(plan(name))
-    names = {space.model.shown(conflict) for conflict in space.conflicts}
+    names = {space.model.values_text(conflict) for conflict in space.conflicts}
     wanted = {ROUND: "rank 7, long S[-8]", "GEMM": "rank 2, long A[-3]", "CONVOLUTION": "rank 4, long Spatial[-3]"}
     assert wanted[name] in names
     for row in random_rows(space, 60):
@@ -239,7 +239,9 @@ def test_a_long_dimension_needs_as_many_dimensions(name: str) -> None:
 
 
 def test_an_array_computed_again_is_the_same() -> None:
-    one, other = (compute_rows(own, "core", about(own)) for own in (plan_of(replace(load(ROUND), summary=text)) for text in "ab"))
+    one, other = (
+        compute_rows(own, "core", empty_array(own)) for own in (plan_of(replace(load(ROUND), summary=text)) for text in "ab")
+    )
     assert one == other
 
 
@@ -328,6 +330,6 @@ def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: p
 def test_of_rows_whose_cases_have_one_id_the_first_counts() -> None:
     plan = plan_of(load("ELEMENT_WISE_ROUND"))
     space, rows = space_of(plan), array_of(plan, "full").rows[:3]
-    found = apart(space, [*rows, rows[1]])
+    found = rows_by_id(space, [*rows, rows[1]])
     assert tuple(found) == rows
     assert [case.id for case in found.values()] == [space.case(row).id for row in rows]

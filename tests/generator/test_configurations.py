@@ -47,7 +47,7 @@ def test_a_tensor_that_a_configuration_leaves_out_stays_out() -> None:
     assert {attributes["CTensor"] for attributes in choice.whole} == {"absent", "present"}
     alone = product_operator(configurations={"any": {"Scale": 2}})
     assert {attributes["CTensor"] for attributes in plan_of(alone).choices[0].whole} == {"present"}
-    assert plan_of(alone).completed(Combination({"CTensor": "absent", "Scale": 2}, "any")) == {"CTensor": "present", "Scale": 2}
+    assert plan_of(alone).complete(Combination({"CTensor": "absent", "Scale": 2}, "any")) == {"CTensor": "present", "Scale": 2}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_tables_of_attributes_hold_for_them_alone() -> None:
         "FLOAT32": {"SUM", "MAX"},
         "INT64": {"SUM"},
     }
-    assert len(plan_of(operator).covering) == 2
+    assert len(plan_of(operator).covering_choices) == 2
     cells = {
         (case.data_type, case.desc.fields["Function"], case.desc.tensor("ATensor").DimensionCount)
         for case in combination_cases(plan_of(operator), "smoke")

@@ -91,7 +91,7 @@ def test_or_a_place_from_the_end(place: int) -> None:
     for sizes in draws(ROUND, long=f"S[{place}]", **({"size S last": "17+"} if place == -1 else {})):
         ends = sizes["S"]
         assert isinstance(ends, Ends)
-        row = ends.sized(8)
+        row = ends.to_length(8)
         assert row[place] in LONG
         assert [size for size in row if size >= LONG[0]] == [row[place]]
     assert model(ROUND).long[f"S[{place}]"] == ("S", place)

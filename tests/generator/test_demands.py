@@ -9,7 +9,7 @@ import pytest
 
 from dmlcts.generator.case.case import REJECTION, Case
 from dmlcts.generator.case.inputs import inputs
-from dmlcts.generator.negative.cases import unenforced
+from dmlcts.generator.negative.cases import unenforced_rules
 from dmlcts.generator.suite.suite import operator_cases, select
 from dmlcts.generator.values.layouts import INPUT_LAYOUTS, layout_of
 from dmlcts.spec.model.abi import abi, data_type
@@ -271,7 +271,7 @@ def rejected(name: str, level: str = "full") -> list[Case]:
 
 def demanded(operator: Operator, rule: str) -> bool:
     """Whether what breaks the rule must be refused: DirectML.dll was not measured to accept it."""
-    return rule not in unenforced(operator)
+    return rule not in unenforced_rules(operator)
 
 
 @pytest.mark.parametrize("name", SAMPLE)

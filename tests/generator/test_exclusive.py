@@ -63,7 +63,7 @@ def test_masks_fit_the_sizes_at_hand(configuration: str) -> None:
 
 def test_a_dimension_count_is_one_that_the_shapes_have() -> None:
     operator = load(NAME)
-    choice = plan_of(operator).covering[0]
+    choice = plan_of(operator).covering_choices[0]
     for attributes in choice.attributes:
         for count in (3, 4, 5):
             desc = plan_of(operator).desc(choice.types, (2,) * count, attributes)

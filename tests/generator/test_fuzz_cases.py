@@ -62,9 +62,9 @@ def test_what_no_shape_of_a_choice_uses_takes_nothing_of_the_work() -> None:
     model = model_of(plan_of(load("MULTIHEAD_ATTENTION1")))
     bare = {field.name: "absent" for field in model.plan.operator.fields if field.optional and field.is_tensor}
     separate = bare | dict.fromkeys(("QueryTensor", "KeyTensor", "ValueTensor"), "present") | {"MaskType": "NONE"}
-    assert model.free & model.used(separate) == {"Batch", "L", "T", "D", "V"}
-    assert model.free & model.used(separate | {"PastKeyTensor": "present"}) == {"Batch", "L", "T", "D", "V", "P"}
-    assert model.used(separate | {"MaskType": "BOOLEAN"}) >= {"Width"}
+    assert model.free & model.used_names(separate) == {"Batch", "L", "T", "D", "V"}
+    assert model.free & model.used_names(separate | {"PastKeyTensor": "present"}) == {"Batch", "L", "T", "D", "V", "P"}
+    assert model.used_names(separate | {"MaskType": "BOOLEAN"}) >= {"Width"}
 
 
 def test_an_id_that_is_not_of_a_number_is_not_found() -> None:
@@ -91,7 +91,7 @@ def test_combinations_that_were_not_seen_are_preferred() -> None:
     cases = list(chosen.draw(1, 60, any_case))
     every = (fuzz_case(ADD, 1, number) for number in range(10_000))
     for case in islice(filter(None, every), 60):
-        plain.tuples.open[plain.tuples.of(np.array(row_of(plain.model, case)))] = False
+        plain.tuples.open[plain.tuples.places_of(np.array(row_of(plain.model, case)))] = False
     assert (~chosen.tuples.open).sum() > 1.1 * (~plain.tuples.open).sum()
     assert len(cases) == 60
 
@@ -109,7 +109,7 @@ def test_every_kind_of_factor_is_drawn() -> None:
     values = {factor.name: {factor.values[row[at]] for row in rows if row[at] >= 0} for at, factor in enumerate(model.factors)}
     assert values["resource"] == set(RESOURCES)
     assert values["slack"] == set(SLACK)
-    assert values["owned"] == {"none", *model.owned}
+    assert values["owned"] == {"none", *model.owned_sets}
     assert values["in place"] == {"no", *model.aliases}
     for factor in model.factors:
         assert len(values[factor.name]) > 1, factor.name

@@ -14,7 +14,7 @@ import pytest
 
 from dmlcts.generator.case.case import Case, to_json
 from dmlcts.generator.covering import stored as stored_arrays
-from dmlcts.generator.covering.cases import about, array_of, editions, is_stale, row_values
+from dmlcts.generator.covering.cases import array_of, editions, empty_array, is_stale, row_values
 from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.covering.stored import read_arrays, write_arrays
@@ -98,7 +98,7 @@ def test_every_case_stays_where_a_spec_grows(name: str, change: Change, level: s
 def test_every_case_stays_where_an_optional_field_is_added() -> None:
     name, field = "ELEMENT_WISE_QUANTIZE_LINEAR", "ZeroPointTensor"
     bare = without(load(name), field)
-    write_arrays(name, compute_rows(plan_of(bare), "core", about(plan_of(bare))))
+    write_arrays(name, compute_rows(plan_of(bare), "core", empty_array(plan_of(bare))))
     before, after = contents(bare, "core"), make_cases(replace(load(name)), "core")
     kept = {case.id: case for case in after if case.id in before}
     assert kept.keys() == before.keys()

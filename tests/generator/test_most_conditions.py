@@ -11,7 +11,7 @@ from dmlcts.generator.case.case import Case
 from dmlcts.generator.facts.random_conditions import OF_ONE, draw_condition
 from dmlcts.generator.facts.situation import Situations, of_case
 from dmlcts.generator.random import most_conditions
-from dmlcts.generator.random.most_conditions import Budget, _Dispatches, _drawn, _greedy, choose_dispatches
+from dmlcts.generator.random.most_conditions import Budget, _Dispatches, _draw_conjunctions, _greedy, choose_dispatches
 from dmlcts.spec.reading.loader import load
 
 OR = "ELEMENT_WISE_BIT_OR"
@@ -33,9 +33,9 @@ def test_a_condition_holds_of_many_dispatches_as_of_each(operator: str) -> None:
 def test_dispatches_meet_what_they_meet_one_by_one() -> None:
     cases = some_cases(OR, 200)
     dispatches, situations = _Dispatches(cases), [of_case(case) for case in cases]
-    for conditions in _drawn(OR, 60, "test"):
+    for conditions in _draw_conjunctions(OR, 60, "test"):
         asked = [condition for condition in conditions if condition.kind != "data"]
-        assert dispatches.meeting(conditions) == [
+        assert dispatches.dispatches_meeting(conditions) == [
             at for at, situation in enumerate(situations) if all(condition.holds(situation) for condition in asked)
         ]
 
@@ -59,6 +59,6 @@ def test_chosen_dispatches_meet_more_conditions_of_another_seed_than_as_many_oth
 
     def met(some: list[Case]) -> int:
         dispatches = _Dispatches(some)
-        return sum(bool(dispatches.meeting(one)) for one in _drawn(OR, 1000, "test"))
+        return sum(bool(dispatches.dispatches_meeting(one)) for one in _draw_conjunctions(OR, 1000, "test"))
 
     assert met([cases[at] for at in found]) > 1.1 * met(cases[:60])

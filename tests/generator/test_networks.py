@@ -13,7 +13,7 @@ from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import network_dispatches, operator_cases, select
 from dmlcts.generator.sweeps import table
-from dmlcts.generator.sweeps.networks import cut_desc, label_of, uncovered
+from dmlcts.generator.sweeps.networks import cut_desc, label_of, uncovered_kinds
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.reading.loader import load, measured_folder, operator_names
 from dmlcts.spec.reading.measured import census_networks, kinds_of
@@ -29,7 +29,7 @@ def of(name: str, level: str = "core") -> list[OperatorDesc]:
 
 
 def test_each_kind_that_the_page_allows_has_a_case_at_level_core() -> None:
-    missing = [kind for name in operator_names() for kind in uncovered(plan_of(load(name)))]
+    missing = [kind for name in operator_names() for kind in uncovered_kinds(plan_of(load(name)))]
     assert all(BEYOND_THE_PAGE in kind for kind in missing)
     assert len(missing) == 3
 

@@ -157,8 +157,8 @@ def test_only_tensors_of_one_size_make_an_operator_uniform() -> None:
 
 def test_the_leading_tensor_is_the_first_that_must_be_there() -> None:
     shapes = [{"sizes": {"InputTensor": ["N"], "FilterTensor": ["N"], "OutputTensor": ["N"]}}]
-    assert plan_of(operator_with(shapes)).leading == "InputTensor"
-    assert plan_of(operator_with(shapes, optional="InputTensor")).leading == "FilterTensor"
+    assert plan_of(operator_with(shapes)).leading_tensor == "InputTensor"
+    assert plan_of(operator_with(shapes, optional="InputTensor")).leading_tensor == "FilterTensor"
 
 
 def test_a_desc_whose_attributes_follow_its_sizes_is_valid() -> None:
@@ -183,8 +183,8 @@ def test_a_number_for_several_sizes_is_one_of_them() -> None:
 
 def test_ends_are_the_first_the_last_and_the_largest_of_those_between() -> None:
     ends = Ends(5, 9, 6, at=1, others=(1, 2, 11))
-    assert [ends.sized(count) for count in range(5)] == [(), (6,), (5, 6), (5, 9, 6), (5, 2, 9, 6)]
-    assert ends.sized(6) == (5, 2, 9, 1, 2, 6)  # others are no larger than the one that is meant
+    assert [ends.to_length(count) for count in range(5)] == [(), (6,), (5, 6), (5, 9, 6), (5, 2, 9, 6)]
+    assert ends.to_length(6) == (5, 2, 9, 1, 2, 6)  # others are no larger than the one that is meant
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_ends_are_the_first_the_last_and_the_largest_of_those_between() -> None:
     [(-1, (2, 3, 1, 4097)), (-2, (2, 3, 4097, 4)), (-4, (4097, 3, 1, 4)), (-5, (2, 3, 1, 4))],
 )
 def test_a_long_size_is_at_its_place_from_the_end_if_there_is_such(place: int, sizes: tuple[int, ...]) -> None:
-    assert Ends(2, 3, 4, others=(1,), long=(place, 4097)).sized(4) == sizes
+    assert Ends(2, 3, 4, others=(1,), long=(place, 4097)).to_length(4) == sizes
     operator = operator_with([{"sizes": {"InputTensor": ["N", "*S"], "OutputTensor": ["N", "*S"]}}])
     wanted = {"N": 7, "S": Ends(2, 3, 4, others=(1,), long=(place, 4097))}
     assert sizes_of(operator, (1,) * 5, symbols=wanted)["OutputTensor"] == (7, *sizes)

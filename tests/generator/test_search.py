@@ -229,9 +229,9 @@ def test_a_place_is_that_of_its_tuple() -> None:
     tuples = Tuples((3, 1, 4, 2), 3)
     for place in range(len(tuples.open)):
         row = np.full(4, NONE)
-        for factor, value in tuples.at(place):
+        for factor, value in tuples.tuple_at(place):
             row[factor] = value
-        assert tuples.of(row).tolist() == [place]
+        assert tuples.places_of(row).tolist() == [place]
     assert len(tuples.open) == 3 * 1 * 4 + 3 * 1 * 2 + 3 * 4 * 2 + 1 * 4 * 2
     tuples.close(((0, 2), (2, 1)))
     assert int((~tuples.open).sum()) == 1 + 2

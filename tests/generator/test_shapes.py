@@ -100,16 +100,16 @@ def test_tied_tensors_are_joined_through_a_third() -> None:
   b: {same: Sizes, of: [InputTensor, OutputTensor]}"""
     support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}'
     operator = two_tensors(support, chained)
-    assert plan_of(operator).tied("DataType") == [("InputTensor", "OutputTensor")]
-    assert plan_of(operator).tied("DimensionCount") == [("InputTensor",), ("OutputTensor",)]
-    assert plan_of(load("ELEMENT_WISE_BIT_OR")).tied("DataType") == [("ATensor", "BTensor", "OutputTensor")]
-    assert plan_of(load("ELEMENT_WISE_BIT_COUNT")).tied("DataType") == [("InputTensor",), ("OutputTensor",)]
+    assert plan_of(operator).tied_groups("DataType") == [("InputTensor", "OutputTensor")]
+    assert plan_of(operator).tied_groups("DimensionCount") == [("InputTensor",), ("OutputTensor",)]
+    assert plan_of(load("ELEMENT_WISE_BIT_OR")).tied_groups("DataType") == [("ATensor", "BTensor", "OutputTensor")]
+    assert plan_of(load("ELEMENT_WISE_BIT_COUNT")).tied_groups("DataType") == [("InputTensor",), ("OutputTensor",)]
 
 
 def test_a_condition_ties_nothing() -> None:
     support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}'
     sometimes = "  a: {same: DataType, of: [InputTensor, OutputTensor], when: InputTensor.DimensionCount > 4}"
-    assert plan_of(two_tensors(support, sometimes)).tied("DataType") == [("InputTensor",), ("OutputTensor",)]
+    assert plan_of(two_tensors(support, sometimes)).tied_groups("DataType") == [("InputTensor",), ("OutputTensor",)]
 
 
 # Dimension counts and levels

@@ -10,7 +10,7 @@ from dmlcts.reference import answer_cache as module
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.answer_cache import recent
 from dmlcts.reference.registry import compute
-from dmlcts.reference.stage import replaced, stages
+from dmlcts.reference.stage import replace_stages, stages
 from dmlcts.spec.model.desc import OperatorDesc
 
 ADD = next(case.desc for case in operator_cases("ELEMENT_WISE_ADD") if case.data_type == "FLOAT32")
@@ -70,7 +70,7 @@ def test_inputs_that_are_changed_afterwards_are_others(calls: list[str]) -> None
 
 def test_nothing_is_kept_while_a_stage_is_replaced(calls: list[str]) -> None:
     recent(ADD, inputs())
-    with replaced({next(iter(stages())): lambda right, *arguments: right(*arguments)}):
+    with replace_stages({next(iter(stages())): lambda right, *arguments: right(*arguments)}):
         recent(ADD, inputs())
         recent(ADD, inputs())
     assert len(calls) == 3

@@ -213,7 +213,7 @@ def test_signs_of_integers(data_type: str) -> None:
 def test_the_absolute_value_of_a_scaled_integer() -> None:
     answer = _answer("ABS", "INT8", [-5, -2, 0, 1, 5, 100], ScaleBias=ScaleBias(2.5, -0.75))
     assert answer.value.tolist() == [13.25, 5.75, 0.75, 1.75, 11.75, 249.25]
-    assert answer.stored.tolist() == [13, 5, 0, 1, 11, 127]
+    assert answer.stored_value.tolist() == [13, 5, 0, 1, 11, 127]
     assert answer.defined.tolist() == [True, True, True, True, True, False]
 
 

@@ -288,4 +288,4 @@ def test_windows_that_hardly_overlap_are_multiplied_at_once_and_give_the_same(nu
     monkeypatch.setattr(windows, "_MANY_PHASES", 10**9)
     with np.errstate(invalid="ignore"):
         apart = windows.forward(np, geometry, x, w, lambda part: part)
-        np.testing.assert_array_equal(windows._gathered(np, geometry, x, w, lambda part: part), apart)
+        np.testing.assert_array_equal(windows._gather_windows(np, geometry, x, w, lambda part: part), apart)

@@ -41,7 +41,7 @@ def test_an_operator_gives_on_a_device_what_it_gives_on_the_host(name: str) -> N
         for output, answer in found.items():
             dtype = numpy_dtype(case.desc.tensor(output).data_type)
             with np.errstate(all="ignore"):
-                one, other = (np.asarray(host(each.stored)).astype(dtype) for each in (expected[output], answer))
+                one, other = (np.asarray(host(each.stored_value)).astype(dtype) for each in (expected[output], answer))
             assert same(
                 one.astype(np.float64) if one.dtype.kind == "V" else one,
                 other.astype(np.float64) if other.dtype.kind == "V" else other,

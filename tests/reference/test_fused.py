@@ -8,7 +8,7 @@ import pytest
 from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.reference.registry import compute
-from dmlcts.reference.shared.fused import activated
+from dmlcts.reference.shared.fused import activate_fused
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.reading.loader import load, operator_names
 
@@ -41,7 +41,7 @@ def test_the_slack_holds_all_that_lies_within_reach(name: str) -> None:
     error = 10 ** random.uniform(-3, 1, 200)
     steps = np.linspace(-1, 1, 4001)[:, None]
     for activation in activations(name) or [OperatorDesc(name, {})]:
-        found = activated(np, {"FusedActivation": activation}, value, error)
+        found = activate_fused(np, {"FusedActivation": activation}, value, error)
         may = compute(activation, {"InputTensor": value + steps * error})["OutputTensor"].value
         assert found.slack is not None
         reach = np.max(np.abs(may - found.value), axis=0)
@@ -56,6 +56,6 @@ def test_the_slack_holds_all_that_lies_within_reach(name: str) -> None:
 def test_of_an_argument_that_overflows_float32_only_what_infinity_gives_too_is_required(name: str, required: list[bool]) -> None:
     """DirectML.dll computes it in FLOAT32: SOFTSIGN makes NaN of the infinity."""
     value = np.array([3.0, -1e39, 3.4e38, 1e39])
-    found = activated(np, {"FusedActivation": OperatorDesc(f"ACTIVATION_{name}", {})}, value, np.zeros(4))
+    found = activate_fused(np, {"FusedActivation": OperatorDesc(f"ACTIVATION_{name}", {})}, value, np.zeros(4))
     assert found.defined is not None
     assert found.defined.tolist() == required

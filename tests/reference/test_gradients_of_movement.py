@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dmlcts.reference.operators.resampling.coordinates import ScaledAxis
-from dmlcts.reference.operators.resampling.gradients import returned
+from dmlcts.reference.operators.resampling.gradients import return_gradient
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import MEASURED
@@ -56,7 +56,7 @@ def test_what_lies_between_two_axes_is_no_larger_than_both_ends() -> None:
     axes = [ScaledAxis(0, 3000, 1, 1.0, 0.0, 0.0), ScaledAxis(1, 1, 3000, 1.0, 0.0, 0.0)]
     gradient, grows, shrinks = np.arange(3000.0)[None], np.ones((1, 3000)), np.ones((3000, 1))
     tracemalloc.start()
-    found = returned(np, gradient, axes, [grows, shrinks])
+    found = return_gradient(np, gradient, axes, [grows, shrinks])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.tolist() == [[gradient.sum()]] * 3000

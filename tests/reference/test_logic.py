@@ -38,7 +38,7 @@ def answer(name: str, output: str, inputs: dict[str, np.ndarray], **attributes: 
 
 
 def stored(name: str, output: str, inputs: dict[str, np.ndarray], **attributes: object) -> list[Any]:
-    return list(host(answer(name, output, inputs, **attributes).stored).tolist())
+    return list(host(answer(name, output, inputs, **attributes).stored_value).tolist())
 
 
 def pairs(values: np.ndarray) -> dict[str, np.ndarray]:
@@ -224,7 +224,7 @@ def test_a_scaled_argument_is_open_only_where_it_is_rounded() -> None:
     held = answer("CEIL", "FLOAT32", {"InputTensor": x}, ScaleBias=ScaleBias(2.0, -1.5))
     assert host(held.value).tolist() == [0.5, -1.0, 4.5]
     assert host(held.slack).tolist() == [0.0, 0.0, 0.0]
-    assert host(held.stored).tolist() == [1.0, -1.0, 5.0]
+    assert host(held.stored_value).tolist() == [1.0, -1.0, 5.0]
     x = np.array([3.0, 5.0, 7.0], np.float32)
     rounded = answer("FLOOR", "FLOAT32", {"InputTensor": x}, ScaleBias=ScaleBias(0.1, 0.0))
     assert all(2.0**-25 * v < d < 2.0**-20 * v for d, v in zip(host(rounded.slack), host(rounded.value), strict=True))

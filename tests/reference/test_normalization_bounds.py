@@ -8,7 +8,7 @@ import pytest
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
-from dmlcts.reference.operators.normalization.error import TINY, UNIT, added
+from dmlcts.reference.operators.normalization.error import TINY, UNIT, sum_error_along
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Tolerance
@@ -96,7 +96,7 @@ def test_no_order_and_no_split_is_off_by_more(store: str) -> None:
     random = np.random.default_rng(9)
     for _ in range(6):
         row = (random.choice([-1, 1, 1], 5) * random.uniform(0, 4, 5)).astype(SINGLE).astype(np.float64)
-        bound = float(added(np, row[None], (1,))[0, 0])
+        bound = float(sum_error_along(np, row[None], (1,))[0, 0])
         for order in permutations(row.tolist()):
             assert all(abs(found - sum(map(float, row))) <= bound * (1 + 1e-9) for found in trees(list(order), ROUNDS[store]))
 
@@ -105,7 +105,7 @@ def test_the_bound_of_a_sum_is_reached_and_is_below_highams() -> None:
     reached, shares = 0.0, []
     for row in rows():
         x = row.astype(np.float64)
-        bound, count = added(np, x, (1,))[:, 0], x.shape[1]
+        bound, count = sum_error_along(np, x, (1,))[:, 0], x.shape[1]
         highams = (count - 1) * UNIT * np.sum(np.abs(x), axis=1) * (1 + 4 * count * UNIT) + count * TINY
         assert np.all(bound <= highams)
         for store in ROUNDS.values():
@@ -122,9 +122,9 @@ def test_the_bound_of_a_sum_is_reached_and_is_below_highams() -> None:
 
 def test_without_axes_and_of_zeros_nothing_is_rounded() -> None:
     x = np.array([[3.0, 0.1]])
-    assert np.all(added(np, x, ()) <= TINY)
-    assert np.all(added(np, np.zeros((2, 8)), (1,)) <= 8 * TINY)
-    assert added(np, np.ones((2, 3, 4)), (2, 0)).shape == (1, 3, 1)
+    assert np.all(sum_error_along(np, x, ()) <= TINY)
+    assert np.all(sum_error_along(np, np.zeros((2, 8)), (1,)) <= 8 * TINY)
+    assert sum_error_along(np, np.ones((2, 3, 4)), (2, 0)).shape == (1, 3, 1)
 
 
 # Operators

@@ -31,18 +31,18 @@ def by_blocks(name: str, x: Any, types: tuple[str, str], *blocks: Any) -> Answer
 
 def test_a_scale_for_each_block_of_both_dimensions() -> None:
     found = by_blocks("QUANTIZE", np.arange(8).reshape(2, 4), ("FLOAT32", "INT8"), [[1, 2]], [[0, 10]])
-    assert found.stored.tolist() == [[0, 1, 11, 12], [4, 5, 13, 14]]  # 3 / 2 and 7 / 2 to even
+    assert found.stored_value.tolist() == [[0, 1, 11, 12], [4, 5, 13, 14]]  # 3 / 2 and 7 / 2 to even
 
 
 @pytest.mark.parametrize(
     ("data_type", "stored"), [("INT8", [-3, 0, 127]), ("UINT8", [125, 128, 255]), ("INT4", [-3, 0, 7]), ("UINT4", [5, 8, 15])]
 )
 def test_without_zero_point_the_middle(data_type: str, stored: list[int]) -> None:
-    assert by_blocks("QUANTIZE", [-3, 0, 500], ("FLOAT16", data_type), [1]).stored.tolist() == stored
+    assert by_blocks("QUANTIZE", [-3, 0, 500], ("FLOAT16", data_type), [1]).stored_value.tolist() == stored
 
 
 def test_nan_is_the_least_integer() -> None:
-    assert by_blocks("QUANTIZE", [np.nan, 0], ("FLOAT32", "INT4"), [0], [3]).stored.tolist() == [-8, -8]
+    assert by_blocks("QUANTIZE", [np.nan, 0], ("FLOAT32", "INT4"), [0], [3]).stored_value.tolist() == [-8, -8]
 
 
 def test_dequantized() -> None:
@@ -77,16 +77,16 @@ def dynamic(x: list[float], data_type: str) -> dict[str, Answer]:
 )
 def test_dynamic(x: list[float], data_type: str, stored: list[int], scale: float, zero_point: int) -> None:
     found = dynamic(x, data_type)
-    assert found["OutputTensor"].stored.tolist() == stored
+    assert found["OutputTensor"].stored_value.tolist() == stored
     assert found["OutputScaleTensor"].value.tolist() == [scale]
-    assert found["OutputZeroPointTensor"].stored.tolist() == [zero_point]
+    assert found["OutputZeroPointTensor"].stored_value.tolist() == [zero_point]
 
 
 def test_the_formula_of_the_page_is_right_too() -> None:
     formula = {name: answer.contested[DOCUMENTED] for name, answer in dynamic([255, 510], "UINT8").items()}
     assert formula["OutputScaleTensor"].value.tolist() == [1]
-    assert formula["OutputZeroPointTensor"].stored.tolist() == [0]  # 0 - 255 / 1, saturated
-    assert formula["OutputTensor"].stored.tolist() == [255, 255]
+    assert formula["OutputZeroPointTensor"].stored_value.tolist() == [0]  # 0 - 255 / 1, saturated
+    assert formula["OutputTensor"].stored_value.tolist() == [255, 255]
     assert not dynamic([-1, 2], "UINT8")["OutputTensor"].contested
 
 

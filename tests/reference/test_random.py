@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dmlcts.reference.operators.random.philox import advanced, rounds
+from dmlcts.reference.operators.random.philox import advance_counter, rounds
 
 
 @pytest.mark.parametrize(
@@ -25,5 +25,5 @@ def test_known_answers(counter: list[int], key: list[int], words: list[int]) -> 
 @pytest.mark.parametrize("start", [0, 2**32 - 2, 2**64 - 1, 2**96 - 3, 2**128 - 1])
 def test_counter_carries(start: int) -> None:
     words = np.asarray([start >> shift & 0xFFFFFFFF for shift in (0, 32, 64, 96)], np.uint32)
-    found = advanced(np, words, np.arange(5, dtype=np.uint64)).tolist()
+    found = advance_counter(np, words, np.arange(5, dtype=np.uint64)).tolist()
     assert [sum(word << 32 * at for at, word in enumerate(row)) for row in found] == [(start + by) % 2**128 for by in range(5)]

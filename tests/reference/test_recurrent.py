@@ -47,19 +47,19 @@ def test_the_error_of_a_product_has_both_errors():
 
 def test_weights_carry_an_error_on_by_their_absolute_values():
     left = WithError(np.array([[1.0, 2.0]]), np.array([[0.5, 0.25]]))
-    found = ARITHMETIC.weighted(left, Weights.of(np.array([[2.0], [-4.0]])))
+    found = ARITHMETIC.weighted_sum(left, Weights.from_value(np.array([[2.0], [-4.0]])))
     assert (found.value, found.magnitude, found.error) == ([[-6]], [[10]], [[2]])
 
 
 def test_an_activation_carries_an_error_on_by_its_slope():
-    steep, flat = (ARITHMETIC.activated(activation("TANH"), computed(at, 0.001)).error[0] for at in (0, 4))
+    steep, flat = (ARITHMETIC.activate(activation("TANH"), computed(at, 0.001)).error[0] for at in (0, 4))
     assert steep == pytest.approx(0.001, rel=0.01)
     assert flat < steep / 100
 
 
 def test_an_activation_that_is_exact_at_0_is_not_so_beside_it():
     """DirectML.dll gives -2^-24 where a mean is off by half a unit, as it computes exp(x) - 1."""
-    exact, close = (ARITHMETIC.activated(activation("ELU", Alpha=1.0), computed(0, error)).error[0] for error in (0.0, 1e-9))
+    exact, close = (ARITHMETIC.activate(activation("ELU", Alpha=1.0), computed(0, error)).error[0] for error in (0.0, 1e-9))
     assert exact == 0
     assert close > 2.0**-24
 
@@ -69,8 +69,8 @@ def test_a_long_sum_of_float16_may_be_computed_in_parts_that_are_stored(terms: i
     """Whose roundings do not shrink where the parts cancel out: of 80 terms and more, DirectML.dll was measured to do so."""
     left = np.ones((1, terms))
     left[:, terms // 2 :] = -1
-    weights = Weights.of(np.ones((terms, 1)))
-    halves, floats = (Arithmetic(np, half).weighted(Arithmetic(np, half).exact(left), weights) for half in (True, False))
+    weights = Weights.from_value(np.ones((terms, 1)))
+    halves, floats = (Arithmetic(np, half).weighted_sum(Arithmetic(np, half).exact(left), weights) for half in (True, False))
     assert halves.value == floats.value
     assert floats.error == 0
     assert halves.error[0, 0] * 2**10 >= least
@@ -109,12 +109,12 @@ def test_no_order_in_which_float16_sums_are_stored_is_off_by_more():
 
 
 def test_an_error_of_a_share_counts_for_the_difference_of_what_is_mixed():
-    found = ARITHMETIC.mixed(computed(0.5, 0.1), computed(1, 0), computed(0.9, 0))
+    found = ARITHMETIC.mix(computed(0.5, 0.1), computed(1, 0), computed(0.9, 0))
     assert found.value == pytest.approx(0.95)
     assert found.error[0] == pytest.approx(0.1 * 0.1, rel=1e-4)  # and not 0.1 * (1 + 0.9)
-    same = ARITHMETIC.mixed(computed(0.5, 0.1), computed(1, 0), computed(1, 0))
+    same = ARITHMETIC.mix(computed(0.5, 0.1), computed(1, 0), computed(1, 0))
     assert same.error[0] < 1e-6
-    kept = ARITHMETIC.mixed(computed(0.25, 0), computed(1, 0.5), computed(1, 0.25))
+    kept = ARITHMETIC.mix(computed(0.25, 0), computed(1, 0.5), computed(1, 0.25))
     assert kept.error[0] == pytest.approx(0.25 * 0.5 + 0.75 * 0.25, rel=1e-5)
 
 
@@ -123,7 +123,7 @@ def test_mixed_in_either_form_is_within_the_bound_and_a_wrong_share_is_not():
     share, one, other = (random.uniform(low, 1, 2000).astype(np.float16).astype(float) for low in (0, -1, -1))
     off = np.array([0.01, 0.002, 0.003])[:, None]
     numbers = np.array([share, one, other])
-    bound = half.mixed(*(WithError(value, error + 0 * value) for value, error in zip(numbers, off, strict=True)))
+    bound = half.mix(*(WithError(value, error + 0 * value) for value, error in zip(numbers, off, strict=True)))
     for signs in product((-1, 1), repeat=3):
         z, a, b = numbers + off * np.array(signs)[:, None]
         for found in (halved(halved(z * a) + halved(halved(1 - z) * b)), halved(b + halved(z * halved(a - b)))):
@@ -199,8 +199,8 @@ def test_a_network_in_float16_passes_and_one_that_forgets_a_little_does_not(name
 
 
 def test_clipping_ends_an_error_beyond_the_threshold():
-    assert ARITHMETIC.clipped(computed(5, 1), 3).error == [0]
-    assert ARITHMETIC.clipped(computed(2.5, 1), 3).error == [1]
+    assert ARITHMETIC.clip(computed(5, 1), 3).error == [0]
+    assert ARITHMETIC.clip(computed(2.5, 1), 3).error == [1]
 
 
 def test_the_bound_of_a_network_that_forgets_does_not_grow():

@@ -57,7 +57,7 @@ def accepted(function: str, x: Array, found: Array) -> bool:
     fields = {"Function": function, "InputTensor": TensorDesc(name, x.shape), "OutputTensor": output, "AxisCount": 1, "Axes": (1,)}
     desc = OperatorDesc("REDUCE", fields)
     answer = compute(desc, {"InputTensor": x})["OutputTensor"]
-    tolerance = load("REDUCE").tolerance.of("OutputTensor", name, fields)
+    tolerance = load("REDUCE").tolerance.for_output("OutputTensor", name, fields)
     with np.errstate(over="ignore"):
         stored = found.astype(x.dtype)
     return judge(stored, answer, tolerance, name, BackendInfo("any")).ok

@@ -14,7 +14,7 @@ from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference import stage as module
 from dmlcts.reference.registry import compute, references
-from dmlcts.reference.stage import replaced, stage, stages
+from dmlcts.reference.stage import replace_stages, stage, stages
 
 references()  # imports every reference, and with it every stage
 
@@ -39,31 +39,34 @@ def test_a_stage_is_its_function(double: Any) -> None:
 
 
 def test_what_replaces_a_stage_gets_the_right_function_and_the_arguments(double: Any) -> None:
-    with replaced({"test.double": lambda right, x, more=0: (right(x, more=more), x, more)}):
+    with replace_stages({"test.double": lambda right, x, more=0: (right(x, more=more), x, more)}):
         assert double(3, more=1) == (7, 3, 1)
     assert double(3) == 6
 
 
 def test_inner_replacements_take_the_place_of_outer_ones(double: Any) -> None:
-    with replaced({"test.double": lambda right, x: 0}):
-        with replaced({"test.double": lambda right, x: 1}):
+    with replace_stages({"test.double": lambda right, x: 0}):
+        with replace_stages({"test.double": lambda right, x: 1}):
             assert double(3) == 1
         assert double(3) == 0
 
 
 def test_a_replacement_ends_where_its_block_raises(double: Any) -> None:
-    with pytest.raises(ZeroDivisionError), replaced({"test.double": lambda right, x: 0}):
+    with pytest.raises(ZeroDivisionError), replace_stages({"test.double": lambda right, x: 0}):
         raise ZeroDivisionError
     assert double(3) == 6
 
 
 def test_other_threads_compute_what_is_right(double: Any) -> None:
-    with replaced({"test.double": lambda right, x: 0}), ThreadPoolExecutor(1) as pool:
+    with replace_stages({"test.double": lambda right, x: 0}), ThreadPoolExecutor(1) as pool:
         assert pool.submit(double, 3).result() == 6
 
 
 def test_an_unknown_stage_is_an_error(double: Any) -> None:
-    with pytest.raises(KeyError, match=r"no stage is called test\.none; there are test\.double"), replaced({"test.none": print}):
+    with (
+        pytest.raises(KeyError, match=r"no stage is called test\.none; there are test\.double"),
+        replace_stages({"test.none": print}),
+    ):
         pass
 
 
@@ -97,7 +100,7 @@ def _reached(folder: str) -> Iterator[set[str]]:
 
                     return instead
 
-                with replaced({name: noted(name) for name in own}):
+                with replace_stages({name: noted(name) for name in own}):
                     compute(case.desc, inputs(case))
                 yield seen
 

@@ -9,8 +9,8 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.shared.accumulation import accumulated, between_error, sum_error
-from dmlcts.reference.shared.fused import activated, stored_error
+from dmlcts.reference.shared.accumulation import accumulated_answer, between_error, sum_error
+from dmlcts.reference.shared.fused import activate_fused, stored_error
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.reading.loader import load
@@ -36,7 +36,7 @@ def desc(activation: OperatorDesc | None, kind: str = "FLOAT32", sizes: tuple[in
 def answer(activation: OperatorDesc | None, value: Any, magnitude: Any = 8.0, kind: str = "FLOAT32", **more: Any) -> Answer:
     value = np.array(value, np.float64)
     with np.errstate(all="ignore"):  # as registry.compute does
-        return accumulated(np, desc(activation, kind, value.shape), value, np.full(value.shape, magnitude), 4, **more)
+        return accumulated_answer(np, desc(activation, kind, value.shape), value, np.full(value.shape, magnitude), 4, **more)
 
 
 def passes(actual: Any, found: Answer, activation: OperatorDesc | None, kind: str = "FLOAT32") -> bool:
@@ -115,8 +115,8 @@ def test_the_errors_of_a_row_spread() -> None:
     rng = np.random.default_rng(3)
     value, error = rng.uniform(-3, 3, (5, 4)), rng.uniform(0, 0.1, (5, 4))
     error[2] = 0
-    found = activated(np, desc(SOFTMAX).fields, value, error)
-    own = activated(np, desc(SOFTMAX).fields, value, np.zeros_like(error))
+    found = activate_fused(np, desc(SOFTMAX).fields, value, error)
+    own = activate_fused(np, desc(SOFTMAX).fields, value, np.zeros_like(error))
     assert (own.slack < 1e-12).all()
     assert found.terms.tolist() == own.terms.tolist()
     reached = np.zeros_like(value)
@@ -128,10 +128,10 @@ def test_the_errors_of_a_row_spread() -> None:
 
 def test_a_row_with_an_element_that_may_be_anything_is_open() -> None:
     value = np.array([[1.0, 2.0], [3.0, 4.0], [800.0, 0.0]])
-    found = activated(np, desc(SOFTMAX).fields, value, np.array([[INF, 0], [0, 0], [5.0, 0.1]]))
+    found = activate_fused(np, desc(SOFTMAX).fields, value, np.array([[INF, 0], [0, 0], [5.0, 0.1]]))
     assert found.defined.tolist() == [[False, False], [True, True], [True, True]]
     assert found.slack[2].max() < 1e-9
-    wild = activated(np, desc(SOFTMAX).fields, np.array([[50.0, 0.0]]), np.array([[200.0, 0.1]]))
+    wild = activate_fused(np, desc(SOFTMAX).fields, np.array([[50.0, 0.0]]), np.array([[200.0, 0.1]]))
     assert wild.slack.tolist() == [[pytest.approx(1), pytest.approx(1)]]
 
 

@@ -13,7 +13,7 @@ import pytest
 from records import ALL_SEVEN, MANIFEST, negative, of, result, run
 
 from dmlcts.reports import write_all
-from dmlcts.reports.claim.claim import claim_of, required, share_text
+from dmlcts.reports.claim.claim import claim_of, is_required, share_text
 from dmlcts.reports.claim.claim_json import claim_json
 from dmlcts.reports.formats.markdown import markdown, plain
 from dmlcts.reports.record.policies import policies
@@ -68,7 +68,7 @@ def test_what_the_implementation_does_not_declare_is_left_out_of_the_claim() -> 
 def test_a_device_may_lack_a_data_type_at_any_feature_level() -> None:
     claim = claim_of(run(result(), result(UNSUPPORTED, data_type="FLOAT64", undeclared="data type")))
     assert claim.claim.endswith("in 1 data type (FLOAT16), within what it declares")
-    assert claim.statements[0].undeclared == {"data type": 1}
+    assert claim.statements[0].undeclared_counts == {"data type": 1}
 
 
 def test_level_huge_is_not_claimed_where_memory_was_lacking() -> None:
@@ -298,13 +298,13 @@ def test_a_share_is_never_rounded_up(part: int, whole: int, text: str) -> None:
     ],
 )
 def test_what_a_requirement_covers(requirement: str, covers: bool) -> None:
-    assert required(requirement, result()) is covers
+    assert is_required(requirement, result()) is covers
 
 
 def test_validation_is_required_by_name() -> None:
     negative = replace(result(UNSUPPORTED, undeclared="validation"), kind="negative")
-    assert required("validation", negative)
-    assert not required(f"{ROUND}/*", negative)
+    assert is_required("validation", negative)
+    assert not is_required(f"{ROUND}/*", negative)
 
 
 def test_a_requirement_that_no_case_tests_is_not_fulfilled() -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.reports import write_all
-from dmlcts.reports.explain.explanation import FILE, MOST_SHOWN, Explanation, more
+from dmlcts.reports.explain.explanation import FILE, MOST_SHOWN, Explanation, rest_sentence
 from dmlcts.reports.formats.markdown import markdown
 from dmlcts.reports.record.record import ERROR, FAIL, UNSUPPORTED
 
@@ -130,8 +130,8 @@ def test_without_explanations_nothing_speaks_of_them(tmp_path: Path) -> None:
 
 def test_where_there_is_little_room_the_first_are_shown() -> None:
     many = [replace(WHOLE, conditions=(f"Axis is {number}",)) for number in range(MOST_SHOWN + 2)]
-    assert more(many) == f"... and 2 more in {FILE}"
-    assert more(many[:MOST_SHOWN]) == ""
+    assert rest_sentence(many) == f"... and 2 more in {FILE}"
+    assert rest_sentence(many[:MOST_SHOWN]) == ""
     text = StringIO()
     print_summary(run(), Console(file=text, width=200), explanations=many)
     assert text.getvalue().count("fails whenever") == MOST_SHOWN

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dmlcts.reports.record.groups import deciding, groups, message_form, spread, words
+from dmlcts.reports.record.groups import deciding_results, groups, message_form, spread, words
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
 
 
@@ -42,9 +42,9 @@ def test_the_cases_that_decide_are_the_failures_or_else_what_is_unsupported_with
     lacking = result("GEMM/INT8/layout/packed", status=UNSUPPORTED)
     outside = replace(result("GEMM/INT4/layout/packed", status=UNSUPPORTED), undeclared="data type")
     passed, failed, crashed = (result(f"GEMM/INT8/layout/{status}", status=status) for status in (PASS, FAIL, ERROR))
-    assert deciding([passed, outside]) == []
-    assert deciding([passed, outside, lacking]) == [lacking]
-    assert deciding([outside, failed, lacking, crashed]) == [failed, crashed]
+    assert deciding_results([passed, outside]) == []
+    assert deciding_results([passed, outside, lacking]) == [lacking]
+    assert deciding_results([outside, failed, lacking, crashed]) == [failed, crashed]
 
 
 def test_the_factors_of_a_group_are_those_that_its_cases_share() -> None:

@@ -18,7 +18,7 @@ from dmlcts.generator.random.cases import KIND as RANDOM
 from dmlcts.generator.random.random_dispatch import KIND
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reports.claim.claim import claim_of
-from dmlcts.reports.record.labels import checked
+from dmlcts.reports.record.labels import checked_record
 from dmlcts.reports.record.record import (
     NEGATIVE,
     PASS,
@@ -32,7 +32,7 @@ from dmlcts.reports.record.record import (
     result_json,
     write_record,
 )
-from dmlcts.spec.model.abi import abi, feature_level, introduced
+from dmlcts.spec.model.abi import abi, feature_level, first_level
 from dmlcts.spec.model.operator import BASES
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.untrusted.files import schema_of
@@ -199,7 +199,7 @@ def test_the_journal_of_a_killed_run_is_checked_too(tmp_path: Path) -> None:
 
 
 def test_a_whole_run_has_every_operator() -> None:
-    assert checked(whole(), "x").manifest.selection == ""
+    assert checked_record(whole(), "x").manifest.selection == ""
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def test_a_whole_run_has_every_operator() -> None:
     ],
 )
 def test_a_record_that_lacks_operators_is_a_selection(record: Record, selection: str) -> None:
-    named = checked(record, "x")
+    named = checked_record(record, "x")
     assert named.manifest.selection == selection
-    assert checked(replace(record, manifest=replace(record.manifest, shard="1/1")), "x").manifest.selection == selection
+    assert checked_record(replace(record, manifest=replace(record.manifest, shard="1/1")), "x").manifest.selection == selection
     assert not named.results or f"within the cases that {selection!r} selects" in claim_of(named).sentence
 
 
@@ -224,17 +224,17 @@ def test_a_record_that_lacks_operators_is_a_selection(record: Record, selection:
 )
 def test_a_part_that_says_so_is_not_named_again(change: dict[str, Any]) -> None:
     record = run(result(), **change)
-    assert checked(record, "x") == record
+    assert checked_record(record, "x") == record
 
 
 def test_a_lower_feature_level_has_fewer_operators() -> None:
     for level in ("1_0", "4_1"):
         at = feature_level(level)
-        names = [name for name in operator_names() if introduced(name) <= at and any(load(name).tables(at))]
+        names = [name for name in operator_names() if first_level(name) <= at and any(load(name).tables(at))]
         assert 50 < len(names) < 177
         results = [replace(result(operator=name), feature_level="1_0") for name in names]
-        assert checked(run(*results, feature_level=level), "x").manifest.selection == ""
-        assert checked(run(*results[1:], feature_level=level), "x").manifest.selection == f"all operators but {names[0]}"
+        assert checked_record(run(*results, feature_level=level), "x").manifest.selection == ""
+        assert checked_record(run(*results[1:], feature_level=level), "x").manifest.selection == f"all operators but {names[0]}"
 
 
 @pytest.mark.parametrize("name", ["TOP_K", "MAX_UNPOOLING", "QUANTIZE"])
@@ -246,4 +246,4 @@ def test_an_operator_has_a_documented_case_from_its_first_table_on(name: str) ->
 
 
 def test_what_passed_is_still_counted() -> None:
-    assert claim_of(checked(run(result()), "x")).counts[PASS] == 1
+    assert claim_of(checked_record(run(result()), "x")).counts[PASS] == 1

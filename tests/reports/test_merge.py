@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from commands import dmlcts
 
-from dmlcts.reports.merge import MergeError, apart, merge
+from dmlcts.reports.merge import MergeError, far_starts, merge
 from dmlcts.reports.record.record import SEARCH, Manifest, Record, Result, write_record
 
 MANIFEST = Manifest(
@@ -149,13 +149,13 @@ def test_a_shard_of_another_dll_is_refused() -> None:
     ],
 )
 def test_starts_more_than_a_day_apart_are_named(started: str, is_apart: bool) -> None:
-    found = apart([FIRST, other(started=started)])
+    found = far_starts([FIRST, other(started=started)])
     assert bool(found) is is_apart
     if is_apart:
         assert f"shard 2/2 {'began at ' if started < MANIFEST.started else 'at '}{started}" in found
         assert "apart: is one left from an older run?" in found
-    assert not apart([FIRST])
-    assert not apart([searched("1", "a"), searched("2", "b", started="2020-01-01T00:00:00Z")])
+    assert not far_starts([FIRST])
+    assert not far_starts([searched("1", "a"), searched("2", "b", started="2020-01-01T00:00:00Z")])
 
 
 def test_the_command_warns_of_an_old_shard_and_refuses_it_if_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.formats.ctrf import CTRF_STATUS, write_ctrf
 from dmlcts.reports.formats.html import write_html
 from dmlcts.reports.formats.junit import ELEMENTS, write_junit
-from dmlcts.reports.formats.markdown import code, fenced, markdown
+from dmlcts.reports.formats.markdown import code, fenced_block, markdown
 from dmlcts.reports.record.files import file_names, portable
 from dmlcts.reports.record.record import (
     ERROR,
@@ -321,7 +321,7 @@ def test_code_spans(text: str, expected: str) -> None:
 
 
 def test_a_fence_is_longer_than_what_it_holds() -> None:
-    assert next(fenced(["````"], "sh")) == "`````sh"
+    assert next(fenced_block(["````"], "sh")) == "`````sh"
 
 
 # ---- All of them

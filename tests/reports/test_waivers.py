@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.reports.gate.waivers import Waiver, WaiverError, apply_waivers, read_waivers, unused
+from dmlcts.reports.gate.waivers import Waiver, WaiverError, apply_waivers, read_waivers, unused_patterns
 from dmlcts.reports.record.record import STATUSES, Result
 from dmlcts.reports.record.versions import what_ran
 
@@ -352,5 +352,5 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_patterns_that_match_no_case_are_found() -> None:
-    found = unused([waiver(), waiver("NOSUCH/*"), waiver("NOSUCH/*"), waiver("*/values/halves/*")], [CASE])
+    found = unused_patterns([waiver(), waiver("NOSUCH/*"), waiver("NOSUCH/*"), waiver("*/values/halves/*")], [CASE])
     assert found == ("NOSUCH/*",)

@@ -11,7 +11,7 @@ import pytest
 from dmlcts.conformance.commands.cli import main
 from dmlcts.spec.reading import file_form, loader
 from dmlcts.spec.reading.document import Document, SpecError, parse, read
-from dmlcts.spec.reading.inherit import inherited
+from dmlcts.spec.reading.inherit import merged_document
 from dmlcts.spec.reading.loader import load, load_document, load_text, operator_names, operators_folder, profiles_folder
 from dmlcts.spec.reading.promises import promises, spec_version
 from dmlcts.spec.writing.yaml_writer import yaml_text
@@ -35,7 +35,7 @@ cases:
 
 
 def merged(own: str) -> Document:
-    return inherited(parse(f"operator: B\nextends: A\n{own}", Path("own.yaml")), parse(BASE, Path("base.yaml")))
+    return merged_document(parse(f"operator: B\nextends: A\n{own}", Path("own.yaml")), parse(BASE, Path("base.yaml")))
 
 
 def test_what_is_not_said_is_inherited_but_for_what_a_file_is() -> None:
@@ -208,7 +208,7 @@ def test_the_hash_is_of_promises_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty caches for one test. Those of all tests stay: their cases have operators that an operator loaded anew does not equal."""
-    for name in ("_load", "_parsed"):
+    for name in ("_load", "_parse_spec"):
         monkeypatch.setattr(loader, name, cache(getattr(loader, name).__wrapped__))
 
 

@@ -145,20 +145,20 @@ def test_merged_attributes_of_examples() -> None:
     ],
 )
 def test_tolerance_by_attribute(fields: dict[str, object], output: str, data_type: str, judge: str) -> None:
-    assert operator("REDUCE").tolerance.of(output, data_type, fields).judge == judge
+    assert operator("REDUCE").tolerance.for_output(output, data_type, fields).judge == judge
 
 
 def test_tolerance_by_output() -> None:
     tolerance = operator("MULTIHEAD_ATTENTION1").tolerance
-    assert tolerance.of("OutputTensor", "FLOAT32", {}).judge == "accumulate"
-    assert tolerance.of("OutputPresentKeyTensor", "FLOAT32", {}).parameter("ulps", "FLOAT32") == 1
+    assert tolerance.for_output("OutputTensor", "FLOAT32", {}).judge == "accumulate"
+    assert tolerance.for_output("OutputPresentKeyTensor", "FLOAT32", {}).parameter("ulps", "FLOAT32") == 1
 
 
 def test_tolerance_by_type() -> None:
     clip = load("ELEMENT_WISE_CLIP1").tolerance
-    assert clip.of("OutputTensor", "FLOAT16", {"ScaleBias": None}) is clip
-    assert clip.of("OutputTensor", "FLOAT16", {"ScaleBias": (1.0, 0.0)}).judge == "ulp"
-    assert clip.of("OutputTensor", "INT32", {"ScaleBias": (1.0, 0.0)}).judge == "discrete"
+    assert clip.for_output("OutputTensor", "FLOAT16", {"ScaleBias": None}) is clip
+    assert clip.for_output("OutputTensor", "FLOAT16", {"ScaleBias": (1.0, 0.0)}).judge == "ulp"
+    assert clip.for_output("OutputTensor", "INT32", {"ScaleBias": (1.0, 0.0)}).judge == "discrete"
 
 
 # Errors of a file as such

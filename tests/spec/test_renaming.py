@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dmlcts.spec.reading.document import Document, SpecError, parse
-from dmlcts.spec.reading.inherit import inherited
+from dmlcts.spec.reading.inherit import merged_document
 from dmlcts.spec.reading.loader import load, load_text
 
 BASE = """\
@@ -41,7 +41,7 @@ cases:
 
 
 def merged(own: str) -> Document:
-    return inherited(parse(f"operator: B\nextends: A\n{own}", Path("own.yaml")), parse(BASE, Path("base.yaml")))
+    return merged_document(parse(f"operator: B\nextends: A\n{own}", Path("own.yaml")), parse(BASE, Path("base.yaml")))
 
 
 def test_a_field_has_its_new_name_everywhere_but_in_prose() -> None:

@@ -66,5 +66,5 @@ def test_an_exception_whose_text_fails() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert sanitize.raised(Silent()) == "Silent: a text that cannot be read"
-    assert sanitize.raised(ValueError("a\nb")) == "ValueError: a b"
+    assert sanitize.error_line(Silent()) == "Silent: a text that cannot be read"
+    assert sanitize.error_line(ValueError("a\nb")) == "ValueError: a b"

@@ -197,13 +197,15 @@ def spec_cases() -> Reader:
 
 def measured() -> Reader:
     from dmlcts.spec.reading.document import SpecError, read
-    from dmlcts.spec.reading.measured import checked
+    from dmlcts.spec.reading.measured import validated_document
 
     head = "by: X 1\ndate: '2026-01-01'\nlevel: '6_4'\nsuite: 0.1.0\ncommand: dmlcts probe\n"
     usual = "usual:\n  accepts:\n  - {rule: 'alignment/*', ways: [a]}\n"
     entry = "operators:\n  ELEMENT_WISE_ROUND:\n    probes: 3\n    cells: 2\n    accepts:\n    - {rule: sizes, ways: [b], types: [FLOAT32]}\n"
     return Reader(
-        lambda data, folder: checked(read(_file(folder, "m.yaml", data))), (SpecError,), ((head + usual + entry).encode(),)
+        lambda data, folder: validated_document(read(_file(folder, "m.yaml", data))),
+        (SpecError,),
+        ((head + usual + entry).encode(),),
     )
 
 
@@ -255,7 +257,7 @@ def replays() -> Reader:
 def onnx_models() -> Reader:
     import numpy as np
 
-    from dmlcts.conformance.client.models.bisecting import around, part_of
+    from dmlcts.conformance.client.models.bisecting import nodes_around, part_of
     from dmlcts.conformance.client.models.reading import ModelError, read_model
     from dmlcts.conformance.client.models.writing import Node, onnx_model
 
@@ -265,7 +267,7 @@ def onnx_models() -> Reader:
 
     def read(data: bytes, folder: Path) -> object:
         model = read_model(_file(folder, "a.onnx", data))
-        places = around(model, len(model.nodes) - 1, 4) if model.nodes else ()
+        places = nodes_around(model, len(model.nodes) - 1, 4) if model.nodes else ()
         return part_of(model, places, lambda names: {name: np.ones((2, 3), np.float32) for name in names})
 
     return Reader(read, (ModelError,), (valid,), tree=False)

@@ -102,14 +102,14 @@ def on_stack(stack: Stack, seal: Seal, dll: Dll, options: Sequence[str] = (), ar
     remarks = list(filter(None, (remark, CHANGED_STACK if changed else "")))
     details = {"stack": f"changed since it was set up: {', '.join(changed)}"} if changed else {"vkd3d": vkd3d_version(stack)}
     surroundings = environment() if stack.kind == CHROOT else None
-    return _started(lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details), command, argument)
+    return _start_sealed(lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details), command, argument)
 
 
 def on_windows(dll: Dll | None, options: Sequence[str] = (), argument: str = "") -> DirectML:
     """Starts the host of Windows; without a DLL, on that of System32. Raises BackendUnavailable."""
     command = host_command(dll, options)
     details = {"host_sha256": sha256_of(Path(command[0]))}
-    return _started(lambda: DirectML(command, dll, None if dll is None else dll.path, details=details), command, argument)
+    return _start_sealed(lambda: DirectML(command, dll, None if dll is None else dll.path, details=details), command, argument)
 
 
 def split_argument(argument: str) -> tuple[Path | None, list[str]]:
@@ -132,7 +132,7 @@ def split_argument(argument: str) -> tuple[Path | None, list[str]]:
     return path, words
 
 
-def _started(start: Callable[[], DirectML], command: Sequence[str], argument: str) -> DirectML:
+def _start_sealed(start: Callable[[], DirectML], command: Sequence[str], argument: str) -> DirectML:
     try:
         return start()
     except BackendUnavailable as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.conformance.backends.directml.dll import Dll
-from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, recorded, sha256_of
+from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, read_marker, sha256_of
 
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -41,7 +41,7 @@ def seal_of(stack: Stack) -> Seal:
     if stack.kind != CHROOT:
         return {stack.image: _image_id(stack)}
     files = {file.relative_to(stack.root).as_posix(): sha256_of(file) for file in _whole(stack)}
-    return files | {folder: _listing(stack.root / folder) for folder in FOLDERS}
+    return files | {folder: _listing_digest(stack.root / folder) for folder in FOLDERS}
 
 
 def changes(stack: Stack, before: Seal) -> list[str]:
@@ -58,16 +58,16 @@ def not_the_default(dll: Dll, marker: Mapping[str, Any]) -> str:
 
 def vkd3d_version(stack: Stack) -> str:
     """The version of vkd3d that was installed, without Debian's part: ``2.1``; empty if it is not known."""
-    found = re.match(r"[0-9]+(\.[0-9]+)*", str(recorded(stack.folder / "packages.json").get("libvkd3d1")))
+    found = re.match(r"[0-9]+(\.[0-9]+)*", str(read_marker(stack.folder / "packages.json").get("libvkd3d1")))
     return found[0] if found else ""
 
 
 def _whole(stack: Stack) -> Iterator[Path]:
-    patterns = (f"{stack.inside[1:]}/**/*", *WHOLE)
+    patterns = (f"{stack.path_inside[1:]}/**/*", *WHOLE)
     return (file for pattern in patterns for file in stack.root.glob(pattern) if file.is_file())
 
 
-def _listing(folder: Path) -> str:
+def _listing_digest(folder: Path) -> str:
     """A digest of the names, sizes and times of change of a folder's files."""
     if not folder.is_dir():
         return ""

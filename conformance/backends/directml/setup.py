@@ -40,8 +40,8 @@ from dmlcts.conformance.backends.directml.stack import (
     home,
     need_prepared,
     packages_seen,
-    prepared,
-    recorded,
+    prepared_stack,
+    read_marker,
     sha256_of,
     stack_of,
 )
@@ -89,7 +89,7 @@ def set_up(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
         info = _set_up_windows(wish, say, trial)
     else:
         check_platform()
-        with alone(say):
+        with lock_setup(say):
             info = _set_up_linux(wish, say, trial)
     if info is not None:
         say(f"Ready after {monotonic() - start:.0f} s; {_gigabytes(home()):.1f} GB in {home()}")
@@ -151,7 +151,7 @@ def _set_up_windows(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
 def _set_up_linux(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
     from dmlcts.conformance.backends.directml.backend import on_stack
 
-    found = prepared()
+    found = prepared_stack()
     usable = found is not None and not wish.force and wish.engine in (None, found[0].kind)
     if found is not None and usable:
         if found[0].kind == CHROOT and (problem := debian.problem_of_entering()):
@@ -201,11 +201,11 @@ def download_directml(force: bool, say: Say) -> Dll:
     there = home() / f"DirectML-{VERSION}" / "DirectML.dll"
     if there.exists() and not force:
         if sha256_of(there) == SHA256:
-            return checked(read_dll(there))
+            return check_dll(read_dll(there))
         say(f"{there} is not the DLL that was fetched")
-    with step(f"Downloading DirectML.dll {VERSION} (from the wheel {WHEEL})", say), making(there.parent) as folder:
+    with step(f"Downloading DirectML.dll {VERSION} (from the wheel {WHEEL})", say), make_folder(there.parent) as folder:
         from_wheel("DirectML.dll", folder)
-        checked(read_dll(folder / "DirectML.dll"))
+        check_dll(read_dll(folder / "DirectML.dll"))
     return read_dll(there)
 
 
@@ -213,14 +213,16 @@ def from_wheel(name: str, folder: Path) -> None:
     """Puts a file out of Microsoft's wheel, downloaded by the user's own pip, into a folder. Raises BackendUnavailable."""
     target = ["--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--platform", "win_amd64"]
     command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *target, "--dest", str(folder), WHEEL]
-    ran(command, folder / "pip.log", "check that pip can download, or download that wheel elsewhere and give its DLL with --dll")
+    run_logged(
+        command, folder / "pip.log", "check that pip can download, or download that wheel elsewhere and give its DLL with --dll"
+    )
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         (folder / name).write_bytes(archive.read(f"onnxruntime/capi/{name}"))
     wheel.unlink()
 
 
-def checked(dll: Dll) -> Dll:
+def check_dll(dll: Dll) -> Dll:
     """The DLL, if it is the one that the specs were measured with. Raises BackendUnavailable."""
     if not dll.version.startswith(f"{VERSION}.") or dll.sha256 != SHA256:
         raise BackendUnavailable(
@@ -258,26 +260,26 @@ def make_chroot(stack: Stack, wish: Wish, say: Say) -> None:
         raise BackendUnavailable(f"a chroot cannot be made: {problem}")
     if wish.force or not (stack.folder / "packages.json").exists():
         mirror = wish.mirror or debian.mirror()
-        with making(stack.folder) as folder:
+        with make_folder(stack.folder) as folder:
             log, root = folder / "setup.log", folder / "root"
             with step(f"Making a Debian system ({SUITE}) in {stack.folder}", say):
-                ran(debian.bootstrap_command(root, mirror), log, debian.ADVICE, environment={**os.environ, **debian.QUIET})
+                run_logged(debian.bootstrap_command(root, mirror), log, debian.ADVICE, environment={**os.environ, **debian.QUIET})
                 debian.copy_apt_settings(root)
             with step("Installing Wine, Mesa, vkd3d and the compilers", say):
                 for command in debian.install_commands(tuple(packages_seen())):
-                    ran(enter(root, command), log, debian.ADVICE, environment={**environment(), **debian.QUIET})
-            listed = ran(enter(root, debian.LIST_COMMAND), folder / "packages.log", debian.ADVICE, environment=environment())
+                    run_logged(enter(root, command), log, debian.ADVICE, environment={**environment(), **debian.QUIET})
+            listed = run_logged(enter(root, debian.LIST_COMMAND), folder / "packages.log", debian.ADVICE, environment=environment())
             write_json(folder / "packages.json", dict(line.split("\t") for line in listed.splitlines() if "\t" in line))
             for name in ("home", "shaders", "dll"):
                 (root / "dmlcts" / name).mkdir(parents=True, exist_ok=True)
-    compare_packages(recorded(stack.folder / "packages.json"), say)
-    if not (stack.root / stack.inside[1:]).exists():
+    compare_packages(read_marker(stack.folder / "packages.json"), say)
+    if not (stack.root / stack.path_inside[1:]).exists():
         with step("Building the host", say):
             build_in_chroot(stack)
     if not (stack.root / "dmlcts" / "prefix" / "dmlcts-ready").exists():
         with step("Making Wine's prefix", say):
-            command = enter(stack.root, ["/bin/sh", f"{stack.inside}/run.sh", "--help"])
-            ran(command, stack.folder / "setup.log", "run `dmlcts setup --force`", SetupError, environment())
+            command = enter(stack.root, ["/bin/sh", f"{stack.path_inside}/run.sh", "--help"])
+            run_logged(command, stack.folder / "setup.log", "run `dmlcts setup --force`", SetupError, environment())
 
 
 def build_in_chroot(stack: Stack) -> None:
@@ -287,14 +289,14 @@ def build_in_chroot(stack: Stack) -> None:
         shutil.copytree(NATIVE, part / "src", ignore=shutil.ignore_patterns("bin", "__pycache__"))
         inside = f"/dmlcts/{part.name}"
         command = enter(stack.root, ["/bin/sh", f"{inside}/src/wine/make.sh", f"{inside}/src", f"{inside}/out"])
-        ran(
+        run_logged(
             command,
             stack.folder / "setup.log",
             "this is a defect of the suite, or of the current packages; please report it",
             SetupError,
             environment(),
         )
-        (part / "out").rename(stack.root / stack.inside[1:])
+        (part / "out").rename(stack.root / stack.path_inside[1:])
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -311,8 +313,8 @@ def make_image(stack: Stack, wish: Wish, say: Say) -> None:
     stack.dlls.mkdir(parents=True, exist_ok=True)
     with step(f"Building the image {stack.image} with {stack.kind}", say):
         advice = "see the engine's output; `dmlcts setup --engine chroot` needs no engine, but root"
-        ran(image_command(stack, wish.force), stack.folder / "setup.log", advice)
-    lines = ran(list_command(stack), stack.folder / "packages.log", "run `dmlcts setup --force`").splitlines()
+        run_logged(image_command(stack, wish.force), stack.folder / "setup.log", advice)
+    lines = run_logged(list_command(stack), stack.folder / "packages.log", "run `dmlcts setup --force`").splitlines()
     packages = dict(line.split("\t") for line in lines if "\t" in line)
     write_json(stack.folder / "packages.json", packages)
     compare_packages(packages, say)
@@ -333,13 +335,13 @@ def list_command(stack: Stack) -> list[str]:
 
 def host_of(stack: Stack) -> Path:
     """The host's program in a chroot, on this machine."""
-    return stack.root / stack.inside[1:] / EXE
+    return stack.root / stack.path_inside[1:] / EXE
 
 
 # Tools
 
 
-def ran(
+def run_logged(
     command: Sequence[str],
     log: Path,
     advice: str,
@@ -369,7 +371,7 @@ def ran(
 
 
 @contextmanager
-def making(folder: Path) -> Iterator[Path]:
+def make_folder(folder: Path) -> Iterator[Path]:
     """A folder to work in, which takes the place of ``folder`` if all goes well and is removed if not."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f"{folder.name}.part-", dir=folder.parent))
@@ -401,7 +403,7 @@ def write_json(file: Path, data: object) -> None:
 
 
 @contextmanager
-def alone(say: Say) -> Iterator[None]:
+def lock_setup(say: Say) -> Iterator[None]:
     """Keeps two set-ups of one cache from each other, and removes what one left that was killed."""
     import fcntl  # POSIX has it
 

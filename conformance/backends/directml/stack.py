@@ -108,7 +108,7 @@ class Stack:
         return f"dmlcts-directml:{self.host}"
 
     @property
-    def inside(self) -> str:
+    def path_inside(self) -> str:
         """The host's folder, as it is called in the Debian system."""
         return f"/dmlcts/host-{self.host}"
 
@@ -130,7 +130,7 @@ class Stack:
         """The command that runs the host on a DLL, which is copied to where the host sees it. Raises BackendUnavailable."""
         words = ["--dll", f"Z:\\dmlcts\\dll\\{place(dll, self.dlls)}\\DirectML.dll", *options]
         if self.kind == CHROOT:
-            return enter(self.root, ["/bin/sh", f"{self.inside}/run.sh", *words])
+            return enter(self.root, ["/bin/sh", f"{self.path_inside}/run.sh", *words])
         # No network, and nothing of this machine but the DLLs. Shaders are kept from one run to the next.
         mounts = ["--volume", f"{self.dlls}:/dmlcts/dll:ro", "--volume", "dmlcts-shaders:/dmlcts/shaders"]
         passed = [f"--env={name}={value}" for name, value in _debug_variables().items()]
@@ -211,7 +211,7 @@ _MARKED = {"dll": str, "sha256": str, "seal": dict}
 """What a marker must have: the default DLL, its SHA-256, and the stack's seal (seal.py)."""
 
 
-def recorded(file: Path) -> Mapping[str, Any]:
+def read_marker(file: Path) -> Mapping[str, Any]:
     """What a file that setup wrote says; nothing where it is not there, or holds no JSON object any more."""
     with suppress(OSError, InputError):
         found = parse_json(read_text(file, MIB))
@@ -220,11 +220,11 @@ def recorded(file: Path) -> Mapping[str, Any]:
     return {}
 
 
-def prepared() -> tuple[Stack, Mapping[str, Any]] | None:
+def prepared_stack() -> tuple[Stack, Mapping[str, Any]] | None:
     """The stack that is ready, with what its marker says; None if there is none. A marker without all of _MARKED is none."""
     for kind in (CHROOT, *ENGINES):
         stack = stack_of(kind)
-        marker = recorded(stack.marker)
+        marker = read_marker(stack.marker)
         if all(isinstance(marker.get(name), kind) for name, kind in _MARKED.items()):
             return stack, marker
     return None
@@ -245,7 +245,7 @@ def need_prepared() -> tuple[Stack, Mapping[str, Any]]:
         BackendUnavailable: there is none, or this is no machine for one; the message says how to get it.
     """
     check_platform()
-    found = prepared()
+    found = prepared_stack()
     if found is None:
         older = next(home().glob("*/ready-*.json"), None) if home().is_dir() else None
         missing = f"there is none in {home()}" if older is None else f"the one in {home()} is of another version of this suite"

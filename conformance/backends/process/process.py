@@ -181,7 +181,7 @@ class ProcessBackend:
                 f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
             ) from None
         try:
-            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.described)
+            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.read_description)
         except (Rejected, Unsupported, BackendFault) as failure:
             self._drop()
             raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
@@ -201,7 +201,7 @@ class ProcessBackend:
         except OSError as error:
             raise self._fault(f"its streams failed ({error})", b"", GRACE_AT_END, CRASHED) from None
         except (Rejected, BackendFault) as answer:
-            answer.stderr = host.stderr.since(mark)
+            answer.stderr = host.stderr.lines_since(mark)
             raise
         except Unsupported:
             raise
@@ -258,7 +258,7 @@ class _Host:
         self.listener = _Worker(stderr)
         self.listener.submit(self.stderr.follow)
 
-    def described(self, header: Header) -> BackendInfo:
+    def read_description(self, header: Header) -> BackendInfo:
         """The description in the answer to describe, which also says whether the host reports progress. Raises as ``read_info``."""
         info = read_info(header)
         self.reports_progress = header.get("progress") is True

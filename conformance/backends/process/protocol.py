@@ -63,7 +63,7 @@ class RawStream:
         self.stream = stream
         self.unread = b""
 
-    def more(self, size: int, part: str) -> None:
+    def read_more(self, size: int, part: str) -> None:
         """Reads some bytes. Raises ProtocolError if the stream ends, in a ``part`` of a frame that has ``size`` bytes."""
         chunk = self.stream.read(1 << 16)
         if not chunk:
@@ -75,7 +75,7 @@ class RawStream:
     def take(self, size: int, part: str) -> bytes:
         """Exactly ``size`` bytes, a small number of them. Raises ProtocolError."""
         while len(self.unread) < size:
-            self.more(size, part)
+            self.read_more(size, part)
         taken, self.unread = self.unread[:size], self.unread[size:]
         return taken
 
@@ -103,7 +103,7 @@ def read_header(source: RawStream) -> tuple[Header, int]:
     """The next frame's header and the length of its payload, which stays unread. Raises ProtocolError."""
     while len(source.unread) < PREFIX.size:
         _check_magic(source.unread)
-        source.more(PREFIX.size, "prefix")
+        source.read_more(PREFIX.size, "prefix")
     _check_magic(source.unread)
     prefix = source.take(PREFIX.size, "prefix")
     _, header_length, payload_length = PREFIX.unpack(prefix)
@@ -276,7 +276,7 @@ def answer_views(header: Header, payload_length: int, number: int, dispatch: Dis
         returned = _get(header, "resources", list)
         count = len(dispatch.resources)
         if not all(type(index) is int and 0 <= index < count for index in returned) or len(set(returned)) != len(returned):
-            raise ProtocolError(f"resources must be different integers from 0 to {count - 1}, not {_shown(returned)}")
+            raise ProtocolError(f"resources must be different integers from 0 to {count - 1}, not {_value_text(returned)}")
         bound = {dispatch.bindings[name].resource: name for name in dispatch.outputs if name in dispatch.bindings}
         for index in sorted(bound.keys() - set(returned)):
             raise ProtocolError(f"the answer lacks resource {index}, to which the output {bound[index]} is bound")
@@ -300,7 +300,7 @@ def raise_status(header: Header) -> None:
     if status == "ok":
         return
     if status not in ("rejected", "unsupported", "error"):
-        raise ProtocolError(f"the answer has the status {_shown(status)}; there are ok, rejected, unsupported and error")
+        raise ProtocolError(f"the answer has the status {_value_text(status)}; there are ok, rejected, unsupported and error")
     message = _get(header, "message", str)
     if status == "unsupported":
         raise Unsupported(message)
@@ -309,7 +309,7 @@ def raise_status(header: Header) -> None:
         raise BackendFault(message, evidence if isinstance(evidence, str) else json.dumps(evidence))
     stage = _get(header, "stage", str)
     if stage not in STAGES:
-        raise ProtocolError(f"the answer has the stage {_shown(stage)}; there are {', '.join(STAGES)}")
+        raise ProtocolError(f"the answer has the stage {_value_text(stage)}; there are {', '.join(STAGES)}")
     raise Rejected(message, stage, _get(header, "code", str) if "code" in header else "")
 
 
@@ -343,9 +343,9 @@ def read_info(header: Header) -> BackendInfo:
     given = {key: value for key, value in header.items() if key != "status"}
     for key, value in given.items():
         if key not in _DESCRIBED:
-            raise ProtocolError(f"the description has an unknown field {_shown(key)}; there are {', '.join(_DESCRIBED)}")
+            raise ProtocolError(f"the description has an unknown field {_value_text(key)}; there are {', '.join(_DESCRIBED)}")
         if not _DESCRIBED[key](value):
-            raise ProtocolError(f"the description's {key} cannot be {_shown(value)}")
+            raise ProtocolError(f"the description's {key} cannot be {_value_text(value)}")
     if "name" not in given:
         raise ProtocolError("the description has no name")
     described: Header = {
@@ -368,14 +368,16 @@ _LONGEST_AT = 200
 def _get(header: Header, key: str, kind: type) -> Any:
     value = header.get(key)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ProtocolError(f"the answer's {key} is {_shown(value) if key in header else 'missing'}; it must be {_KINDS[kind]}")
+        raise ProtocolError(
+            f"the answer's {key} is {_value_text(value) if key in header else 'missing'}; it must be {_KINDS[kind]}"
+        )
     return value
 
 
 _KINDS: dict[type, str] = {str: "a string", int: "an integer", list: "an array"}
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """A value for a message, shortened if long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:76]} ..."

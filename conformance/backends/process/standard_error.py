@@ -47,7 +47,7 @@ class StandardError:
             self._read_what_is_there()
         return self._count
 
-    def since(self, mark: int) -> str:
+    def lines_since(self, mark: int) -> str:
         """The last whole lines, SHOWN bytes at most, of what was written since ``mark`` was returned. Clean text."""
         if _CAN_POLL:
             self._read_what_is_there()

@@ -65,7 +65,7 @@ class InProcess(Watched):
     def __init__(self, make: Callable[[], Backend]) -> None:
         self.restore = _restorer()
         super().__init__(make())
-        if self._changed() and (still := unusual_arithmetic()):
+        if self._restore_changes() and (still := unusual_arithmetic()):
             raise BackendUnavailable(f"it changes the arithmetic of this process when it is loaded: {still}; run it as python:")
 
     def describe(self) -> BackendInfo:
@@ -73,17 +73,17 @@ class InProcess(Watched):
         try:
             return super().describe()
         finally:
-            self._changed()
+            self._restore_changes()
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes. Raises BackendFault as well where the arithmetic was changed, and restores it where the platform can."""
         try:
             super().run(dispatch)
         finally:
-            if changed := self._changed():
+            if changed := self._restore_changes():
                 raise BackendFault(f"it left the arithmetic of this process changed: {changed}; restore it, or run it as python:")
 
-    def _changed(self) -> str:
+    def _restore_changes(self) -> str:
         """What the backend changed, in words; it is restored."""
         if changed := unusual_arithmetic():
             self.restore()

@@ -34,11 +34,11 @@ def _in_process(argument: str) -> Backend:
     try:
         factory = getattr(import_module(module), name)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
-        raise BackendUnavailable(f"cannot be imported: {sanitize.raised(error)}") from error
+        raise BackendUnavailable(f"cannot be imported: {sanitize.error_line(error)}") from error
     try:
         backend: Backend = factory()
     except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"could not be made: {sanitize.raised(error)}") from error
+        raise BackendUnavailable(f"could not be made: {sanitize.error_line(error)}") from error
     missing = [method for method in ("describe", "run", "close") if not callable(getattr(backend, method, None))]
     if missing:
         raise BackendUnavailable(f"has no {', '.join(missing)}; derive it from dmlcts.conformance.ArrayBackend")
@@ -53,7 +53,7 @@ def _check_description(backend: Backend) -> None:
     try:
         info = backend.describe()
     except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"cannot describe itself: {sanitize.raised(error)}") from error
+        raise BackendUnavailable(f"cannot describe itself: {sanitize.error_line(error)}") from error
     if not isinstance(info, BackendInfo):
         raise BackendUnavailable(f"must return a BackendInfo from describe(), not a {type(info).__name__}")
     try:

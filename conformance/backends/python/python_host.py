@@ -87,10 +87,10 @@ def main(spec: str) -> None:
     while (request := _next(source)) is not None and request[0]["request"] != "close":
         header, payload = request
         if header["request"] == "describe":
-            backend, answer = _described(spec)
+            backend, answer = _describe(spec)
             answers.write(frame(answer))
         elif backend is not None:
-            pieces = _ran(backend, header, payload)
+            pieces = _run_request(backend, header, payload)
             if os.getpid() != process:
                 os._exit(0)  # the backend called fork, and this is the child: the parent answers
             for piece in pieces:
@@ -140,7 +140,7 @@ def _next(source: RawStream) -> tuple[Header, bytearray] | None:
         raise
 
 
-def _described(spec: str) -> tuple[Backend | None, Header]:
+def _describe(spec: str) -> tuple[Backend | None, Header]:
     from dmlcts.conformance.backends.python.load import open_in_process
 
     try:
@@ -150,10 +150,10 @@ def _described(spec: str) -> tuple[Backend | None, Header]:
     except BackendUnavailable as error:
         return None, {"status": "error", "message": str(error)}
     except BaseException as error:
-        return None, _failed(error)
+        return None, _failure(error)
 
 
-def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | memoryview]:
+def _run_request(backend: Backend, header: Header, payload: bytearray) -> list[bytes | memoryview]:
     """The pieces of the answer to a run request: it returns the resources that are bound to outputs or were changed."""
     view = memoryview(payload)
     sent: Sent = pickle.loads(view[: header["dispatch"]])  # noqa: S301 (the suite sent it)
@@ -165,7 +165,7 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
     number = {"id": header["id"]}
     bound = {sent.bindings[name].resource for name in sent.outputs if name in sent.bindings}
 
-    def returned() -> list[int]:
+    def returned_resources() -> list[int]:
         """The resources that outputs are bound to, and those that were changed."""
         pairs = enumerate(zip(resources, before, strict=True))
         return [index for index, (now, was) in pairs if index in bound or not np.array_equal(now, was)]
@@ -173,7 +173,7 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
     try:
         backend.run(Dispatch(sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout))
     except Rejected as error:
-        if set(returned()) - bound:
+        if set(returned_resources()) - bound:
             return [frame({**number, "status": "error", "message": f"rejected ({error}), but it wrote to an input"})]
         return [frame({**number, "status": "rejected", "message": str(error), "stage": error.stage, "code": str(error.code)})]
     except Unsupported as error:
@@ -181,15 +181,19 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
     except BackendFault as error:
         return [frame({**number, "status": "error", "message": str(error), "evidence": str(error.evidence)})]
     except BaseException as error:
-        return [frame({**number, **_failed(error)})]
-    indices = returned()
+        return [frame({**number, **_failure(error)})]
+    indices = returned_resources()
     views = [resources[index].data for index in indices]
     return [frame({**number, "status": "ok", "resources": indices}, sum(view.nbytes for view in views)), *views]
 
 
-def _failed(error: BaseException) -> Header:
+def _failure(error: BaseException) -> Header:
     """An answer that says what was raised."""
-    return {"status": "error", "message": sanitize.raised(error), "evidence": sanitize.block("".join(format_exception(error)[-6:]))}
+    return {
+        "status": "error",
+        "message": sanitize.error_line(error),
+        "evidence": sanitize.block("".join(format_exception(error)[-6:])),
+    }
 
 
 def _write(stream: FileIO, piece: Any) -> None:

@@ -83,7 +83,7 @@ def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...
     made = []
     for index, (function, inputs, attributes, count) in enumerate(nodes):
         domain, _, operator = function.rpartition(".")
-        given = {name: _typed(onnx, domain, operator, name, value) for name, value in attributes}
+        given = {name: _typed_value(onnx, domain, operator, name, value) for name, value in attributes}
         results = [f"node{index}.{which}" for which in range(count)]
         made.append(helper.make_node(operator, inputs, results, domain=DOMAINS.get(domain, ""), **given))
     graph = helper.make_graph(
@@ -106,7 +106,7 @@ def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...
         raise Unsupported(f"onnxruntime has no {what}: {str(error).splitlines()[0]}") from None
 
 
-def _typed(onnx: Any, domain: str, operator: str, name: str, value: Any) -> Any:
+def _typed_value(onnx: Any, domain: str, operator: str, name: str, value: Any) -> Any:
     """An attribute's value; a desc may have 1 where ONNX requires 1.0, and a data type is a number there."""
     if value in DATA_TYPES:
         return onnx.helper.np_dtype_to_tensor_dtype(numpy_dtype(value))

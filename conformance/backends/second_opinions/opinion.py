@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.second_opinions.table import Call, Either, EitherNode, Node, Several, Table, chosen, float32
+from dmlcts.conformance.backends.second_opinions.table import (
+    Call,
+    Either,
+    EitherNode,
+    Node,
+    Several,
+    Table,
+    choose_mapping,
+    float32,
+)
 from dmlcts.spec.model.abi import data_type
 from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc, field_of
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -99,13 +108,13 @@ class OpinionBackend(ArrayBackend):
     def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The library's result. Raises Unsupported for what does not map."""
         name, table = self.info.name, self.table
-        way = chosen(table, desc, name)
+        way = choose_mapping(table, desc, name)
         why_not = REFUSALS[way.refuses](desc, inputs) if way.refuses else ""
         if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
         library = self.library(next(iter(inputs.values())).dtype)
         scope = way.scope(desc)
-        tensors = {tensor: library.tensor(tensor, _handed(array, way.bits)) for tensor, array in inputs.items()}
+        tensors = {tensor: library.tensor(tensor, _input_copy(array, way.bits)) for tensor, array in inputs.items()}
         before = desc.fields.get("ScaleBias")
         if isinstance(before, ScaleBias):
             scaled = {**scope, "Scale": float32(before.scale), "Bias": float32(before.bias)}
@@ -121,7 +130,7 @@ class OpinionBackend(ArrayBackend):
         if isinstance(after, OperatorDesc):
             ((output, given),) = outputs.items()
             after = after.with_fields(InputTensor=given, OutputTensor=given)  # a fused activation has no tensors of its own
-            activation = chosen(table, after, name)
+            activation = choose_mapping(table, after, name)
             values[output] = evaluate(activation.nodes[0], activation.scope(after), {"InputTensor": values[output]}, library)
         return {output: _given_back(library.array(values[output]), given, way.bits, name) for output, given in outputs.items()}
 
@@ -136,7 +145,7 @@ def _of_output(node: Node, output: str, desc: OperatorDesc) -> Node:
     return replace(node, result=(names.index(output), len(names)))
 
 
-def _handed(array: Array, bits: str) -> Array:
+def _input_copy(array: Array, bits: str) -> Array:
     """A packed copy of an input, as integers where the operator is about bits."""
     packed = np.array(array, order="C")
     return packed.view(f"{bits[0]}{packed.dtype.itemsize}") if bits else packed

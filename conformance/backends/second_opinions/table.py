@@ -155,15 +155,15 @@ def float32(value: Any) -> Any:
 def read_table(name: str) -> Table:
     """The table ``name``.yaml beside this module."""
     raw = _raw(name)
-    operators = {operator: tuple(read_way(name, way) for way in _listed(ways)) for operator, ways in raw["operators"].items()}
+    operators = {operator: tuple(read_way(name, way) for way in _as_list(ways)) for operator, ways in raw["operators"].items()}
     return Table(operators, raw["not_mapped"], read_way(name, raw["scale_bias"]))
 
 
 def read_way(table: str, way: str | Mapping[str, str]) -> NodeMapping:
     """A way as it stands in the table of that name, whose ``names`` and ``parts`` it knows."""
-    names, parts = _shared(table)
+    names, parts = _shared_expressions(table)
     fields = {"call": way} if isinstance(way, str) else way
-    tree = _parsed(fields["call"])
+    tree = _parse(fields["call"])
     nodes = tuple(_node(output, parts) for output in (tree.elts if isinstance(tree, ast.Tuple) else [tree]))
     when = compile_expression(fields["when"]) if "when" in fields else None
     found = NodeMapping(nodes, when, fields.get("bits", ""), fields.get("refuses", ""))
@@ -182,20 +182,20 @@ def _raw(table: str) -> dict[str, Any]:
 
 
 @cache
-def _shared(table: str) -> tuple[Mapping[str, tuple[Expression, ...]], Mapping[str, Node]]:
+def _shared_expressions(table: str) -> tuple[Mapping[str, tuple[Expression, ...]], Mapping[str, Node]]:
     raw = _raw(table)
-    names = {name: tuple(compile_expression(text) for text in _listed(texts)) for name, texts in raw["names"].items()}
+    names = {name: tuple(compile_expression(text) for text in _as_list(texts)) for name, texts in raw["names"].items()}
     parts: dict[str, Node] = {}
     for part, text in raw["parts"].items():
-        parts[part] = _node(_parsed(text), parts)
+        parts[part] = _node(_parse(text), parts)
     return names, parts
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _parsed(text: str) -> ast.expr:
+def _parse(text: str) -> ast.expr:
     return ast.parse(text.strip(), mode="eval").body
 
 
@@ -224,7 +224,7 @@ def _result(tree: ast.expr) -> tuple[int, int]:
     return which if isinstance(which, tuple) else (which, which + 1)
 
 
-def chosen(table: Table, desc: OperatorDesc, library: str) -> NodeMapping:
+def choose_mapping(table: Table, desc: OperatorDesc, library: str) -> NodeMapping:
     """The way in which ``desc`` maps. Raises Unsupported where there is none, and says why."""
     for way in table.operators.get(desc.type, ()):
         if way.when is None or way.when.evaluate(way.scope(desc)):

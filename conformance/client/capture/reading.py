@@ -34,7 +34,7 @@ from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.shape import FAILURES
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.untrusted.desc_json import read_desc
-from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json, read_lines, shortened, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, check, parse_json, path_text, read_lines, shorten_text, validator
 
 VERSION = 1
 LARGEST = 1024 * MIB
@@ -122,7 +122,7 @@ class _Reader:
         handlers: Mapping[str, Callable[[int, Record, Capture], None]] = {
             "device": self._device,
             "operator": self._operator,
-            "compiled": self._compiled,
+            "compiled": self._read_compiled,
             "graph": self._graph,
             "initializer": self._initializer,
             "name": self._name,
@@ -155,7 +155,7 @@ class _Reader:
             capture.remarks.append(f"line {number}: what queues executed was not seen; each dispatch counts as one execution")
 
     def _operator(self, number: int, record: Record, capture: Capture) -> None:
-        if self._failed(number, record, capture):
+        if self._is_failed(number, record, capture):
             return
         if "desc" not in record:
             operator = Operator(record["id"], number, None, record["operator_type"])
@@ -163,21 +163,21 @@ class _Reader:
             try:
                 operator = Operator(record["id"], number, read_desc(record["desc"], load, "desc"))
             except FAILURES as error:
-                raise _Wrong(shortened(str(error))) from None
+                raise _Wrong(shorten_text(str(error))) from None
         capture.operators.append(operator)
         self._add(record, operator)
 
-    def _compiled(self, number: int, record: Record, capture: Capture) -> None:
-        if not self._failed(number, record, capture):
+    def _read_compiled(self, number: int, record: Record, capture: Capture) -> None:
+        if not self._is_failed(number, record, capture):
             content = self._one(record["operator"], Operator, "operator")
             self._add_compiled(Compiled(record["id"], number, content, record["flags"]), record, capture)
 
     def _graph(self, number: int, record: Record, capture: Capture) -> None:
-        if not self._failed(number, record, capture):
+        if not self._is_failed(number, record, capture):
             self._add_compiled(Compiled(record["id"], number, self._read_graph(record), record["flags"]), record, capture)
 
     def _initializer(self, number: int, record: Record, capture: Capture) -> None:
-        if not self._failed(number, record, capture):
+        if not self._is_failed(number, record, capture):
             compiled = (self._one(key, Compiled, f"compiled[{i}]") for i, key in enumerate(record["compiled"]))
             self._add(record, Initializer(record["id"], number, tuple(compiled)))
 
@@ -186,15 +186,17 @@ class _Reader:
         capture.names[record["id"]] = sanitize.line(record["name"])
 
     def _table(self, number: int, record: Record, capture: Capture) -> None:
-        if not self._failed(number, record, capture):
+        if not self._is_failed(number, record, capture):
             if record["dispatchable"] is not None:
                 self._dispatchable(record["dispatchable"])
             self._add(record, _Table())
 
     def _bind(self, number: int, record: Record, capture: Capture) -> None:
         table = self._one(record["table"], _Table, "table")
-        changes: dict[str, Any] = {name: tuple(map(_binding, record[name])) for name in ("inputs", "outputs") if name in record}
-        changes |= {name: _binding(record[name]) for name in ("temporary", "persistent") if name in record}
+        changes: dict[str, Any] = {
+            name: tuple(map(_read_binding, record[name])) for name in ("inputs", "outputs") if name in record
+        }
+        changes |= {name: _read_binding(record[name]) for name in ("temporary", "persistent") if name in record}
         table.bindings = replace(table.bindings, **changes)
 
     def _dispatch(self, number: int, record: Record, capture: Capture) -> None:
@@ -203,7 +205,7 @@ class _Reader:
         dispatch = _Dispatch(number, dispatchable, table)
         self._add(record, dispatch)
         if self._immediate:
-            self._executed(record["id"], dispatch, capture)
+            self._read_executed(record["id"], dispatch, capture)
 
     def _execute(self, number: int, record: Record, capture: Capture) -> None:
         if record["first"] != len(capture.executions) + 1:
@@ -211,9 +213,9 @@ class _Reader:
         if len(capture.executions) + len(record["dispatches"]) > MOST_EXECUTIONS:
             raise _Wrong(f"dispatches: more than {MOST_EXECUTIONS:,} executions")
         for i, key in enumerate(record["dispatches"]):
-            self._executed(key, self._one(key, _Dispatch, f"dispatches[{i}]"), capture)
+            self._read_executed(key, self._one(key, _Dispatch, f"dispatches[{i}]"), capture)
 
-    def _executed(self, key: int, dispatch: _Dispatch, capture: Capture) -> None:
+    def _read_executed(self, key: int, dispatch: _Dispatch, capture: Capture) -> None:
         dispatchable, table = dispatch.dispatchable, dispatch.table
         if dispatchable is None:
             raise _Wrong(f"dispatch {key} was recorded without what it dispatches")
@@ -241,7 +243,7 @@ class _Reader:
 
     # Tools
 
-    def _failed(self, number: int, record: Record, capture: Capture) -> bool:
+    def _is_failed(self, number: int, record: Record, capture: Capture) -> bool:
         if "failed" in record:
             capture.refusals.append(Refusal(number, record["event"], record["failed"], record.get("desc")))
         self._device_of(record)
@@ -326,11 +328,11 @@ def _check(part: str, record: object) -> None:
     check(
         validator("dmlcts.conformance.client.capture", "event", part),
         record,
-        lambda path, problem: _Wrong(f"{at(path) or 'the line'}: {problem}"),
+        lambda path, problem: _Wrong(f"{path_text(path) or 'the line'}: {problem}"),
     )
 
 
-def _binding(data: Any) -> Binding:
+def _read_binding(data: Any) -> Binding:
     if isinstance(data, list):
         return tuple(None if part is None else Part(**part) for part in data)
     return None if data is None else Part(**data)

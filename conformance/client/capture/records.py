@@ -184,7 +184,7 @@ class Capture:
         """What was compiled from graphs."""
         return [compiled for compiled in self.compiled if isinstance(compiled.content, Graph)]
 
-    def dispatched(self) -> Iterator[tuple[Execution, Operator]]:
+    def dispatched_operators(self) -> Iterator[tuple[Execution, Operator]]:
         """Every operator of every execution, the nodes of graphs one by one. Initializations are none."""
         for execution in self.executions:
             if isinstance(execution.dispatchable, Compiled):

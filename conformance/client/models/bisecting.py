@@ -64,7 +64,7 @@ def smallest_wrong(model: Model, place: int | None, values: Values, is_wrong: Is
     before: tuple[int, ...] = ()
     steps = 0
     while steps <= MOST_STEPS:
-        places = around(model, end, steps)
+        places = nodes_around(model, end, steps)
         if places != before and is_wrong(part := part_of(model, places, values)):
             return part
         if places == before:
@@ -76,18 +76,18 @@ def smallest_wrong(model: Model, place: int | None, values: Values, is_wrong: Is
 def _first_wrong_end(model: Model, values: Values, is_wrong: IsWrong) -> int | None:
     """The first node for which all that leads to it is wrong."""
     right, wrong = -1, len(model.nodes) - 1
-    if not is_wrong(part_of(model, around(model, wrong, len(model.nodes)), values)):
+    if not is_wrong(part_of(model, nodes_around(model, wrong, len(model.nodes)), values)):
         return None
     while wrong - right > 1:
         middle = (right + wrong) // 2
-        if is_wrong(part_of(model, around(model, middle, len(model.nodes)), values)):
+        if is_wrong(part_of(model, nodes_around(model, middle, len(model.nodes)), values)):
             wrong = middle
         else:
             right = middle
     return wrong
 
 
-def around(model: Model, place: int, steps: int) -> tuple[int, ...]:
+def nodes_around(model: Model, place: int, steps: int) -> tuple[int, ...]:
     """The node, and those before it that are at most so many steps away; constants are no step."""
     makers = {name: at for at, node in enumerate(model.nodes) for name in node.makes}
     found, edge = {place}, {place}

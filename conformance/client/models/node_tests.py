@@ -118,17 +118,24 @@ def run_node_tests(tests: Sequence[Any], dll: Path | None, options: Sequence[str
         for number, test in enumerate(tests):
             job = _Job(test, folder / f"{number:05}")
             job.folder.mkdir()
-            if problem := _prepared(test, job.folder):
+            if problem := _prepare(test, job.folder):
                 report(job.result(NOT_RUN, problem))
             else:
                 waiting.append(job)
-        words = ["--onnxruntime", programs.seen(programs.onnxruntime), "--only-provider", "--min-feature-level", "5_0", *options]
+        words = [
+            "--onnxruntime",
+            programs.path_in_stack(programs.onnxruntime),
+            "--only-provider",
+            "--min-feature-level",
+            "5_0",
+            *options,
+        ]
         if used := real_dll(programs, dll):
             words += ["--dll", used]
         broken = 0
         while waiting:
-            (folder / "list").write_text("".join(f"{programs.seen(job.folder)}\n" for job in waiting), encoding="utf-8")
-            command, surroundings = command_of(programs, [*words, "--each", programs.seen(folder / "list")], {})
+            (folder / "list").write_text("".join(f"{programs.path_in_stack(job.folder)}\n" for job in waiting), encoding="utf-8")
+            command, surroundings = command_of(programs, [*words, "--each", programs.path_in_stack(folder / "list")], {})
             done, last = _process(command, surroundings, waiting, folder / "errors", limit, report)
             broken = broken + 1 if done == 1 and last.status == BROKEN else 0
             if broken == _MOST_BROKEN:
@@ -145,7 +152,7 @@ def _process(
         try:
             done = 0
             for job in jobs:
-                result = _awaited(process, job, errors, limit)
+                result = _await_result(process, job, errors, limit)
                 done += 1
                 report(result)
                 if result.status == BROKEN:
@@ -159,13 +166,13 @@ def _process(
     return done, result
 
 
-def _awaited(process: subprocess.Popen[bytes], job: _Job, errors: Path, limit: float) -> NodeTestResult:
+def _await_result(process: subprocess.Popen[bytes], job: _Job, errors: Path, limit: float) -> NodeTestResult:
     """The result of the job that the process runs now."""
     file, started = job.folder / "result.json", monotonic()
     while True:
         has_ended = process.poll() is not None
         if file.exists() and file.read_bytes().endswith(b"\n"):
-            return _judged(job, monotonic() - started)
+            return _judge_job(job, monotonic() - started)
         if has_ended:
             words = sanitize.line(errors.read_bytes()[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2])
             return job.result(BROKEN, "the client ended", f"the client ended with exit code {process.returncode}: {words}")
@@ -175,7 +182,7 @@ def _awaited(process: subprocess.Popen[bytes], job: _Job, errors: Path, limit: f
         sleep(_POLL)
 
 
-def _judged(job: _Job, seconds: float) -> NodeTestResult:
+def _judge_job(job: _Job, seconds: float) -> NodeTestResult:
     """What the client's result says of a test."""
     try:
         run = result_in(job.folder, 0, "")
@@ -253,7 +260,7 @@ def model_of(test: Any) -> bytes:
     return data
 
 
-def _prepared(test: Any, folder: Path) -> str:
+def _prepare(test: Any, folder: Path) -> str:
     """Writes a test's model and inputs. Returns why it cannot be run, empty if it can."""
     try:
         inputs, _ = data_of(test)

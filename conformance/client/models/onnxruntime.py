@@ -88,11 +88,23 @@ def run_model(
             shutil.copyfile(file, folder / file.name)
         give(folder, inputs)
         real = real_dll(programs, dll)
-        used = programs.seen(programs.capture) if capture else real
-        words = ["--onnxruntime", programs.seen(programs.onnxruntime), "--model", programs.seen(folder / model.name)]
-        words += ["--out", programs.seen(folder), "--min-feature-level", "5_0", *(["--dll", used] if used else []), *options]
-        variables = capture.environment(programs.seen(folder / "capture"), real) if capture else {}
-        code, errors = _started(programs, words, variables, limit)
+        used = programs.path_in_stack(programs.capture) if capture else real
+        words = [
+            "--onnxruntime",
+            programs.path_in_stack(programs.onnxruntime),
+            "--model",
+            programs.path_in_stack(folder / model.name),
+        ]
+        words += [
+            "--out",
+            programs.path_in_stack(folder),
+            "--min-feature-level",
+            "5_0",
+            *(["--dll", used] if used else []),
+            *options,
+        ]
+        variables = capture.environment(programs.path_in_stack(folder / "capture"), real) if capture else {}
+        code, errors = _start_client(programs, words, variables, limit)
         if capture:
             _keep(folder / "capture", capture.file)
         return result_in(folder, code, errors)
@@ -131,19 +143,19 @@ def real_dll(programs: Programs, dll: Path | None) -> str:
     if programs.stack is None:
         return "" if dll is None else str(read_dll(dll).path.absolute())
     found: Dll = read_dll(default_dll(need_prepared()[1]) if dll is None else dll)
-    return programs.seen(programs.stack.dlls / place(found, programs.stack.dlls) / "DirectML.dll")
+    return programs.path_in_stack(programs.stack.dlls / place(found, programs.stack.dlls) / "DirectML.dll")
 
 
 def command_of(programs: Programs, words: Sequence[str], variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """The command that starts the client, and its environment."""
     if programs.stack is None:
         return [str(programs.client), *words], {**os.environ, **variables}
-    command = enter(programs.stack.root, ["/bin/sh", f"{programs.stack.inside}/run.sh", *words])
+    command = enter(programs.stack.root, ["/bin/sh", f"{programs.stack.path_inside}/run.sh", *words])
     program = "/" + programs.client.relative_to(programs.stack.root).as_posix()
     return command, {**environment(), **variables, "DMLCTS_PROGRAM": program}
 
 
-def _started(programs: Programs, words: Sequence[str], variables: Mapping[str, str], limit: float) -> tuple[int, str]:
+def _start_client(programs: Programs, words: Sequence[str], variables: Mapping[str, str], limit: float) -> tuple[int, str]:
     """Exit code and standard error of the client. Raises ClientError."""
     command, surroundings = command_of(programs, words, variables)
     try:
@@ -190,6 +202,6 @@ def try_one_model() -> str:
             capture = read_capture(wish.file)
         except CaptureError as error:
             raise ClientError(str(error)) from None
-    if len(run.outputs) != 1 or not [1 for execution, _ in capture.dispatched() if execution.outputs]:
+    if len(run.outputs) != 1 or not [1 for execution, _ in capture.dispatched_operators() if execution.outputs]:
         raise ClientError("a model of one node ran, but what it dispatched was not captured")
     return f"ONNX Runtime {run.onnxruntime} on {run.device}: one model ran, and was captured"

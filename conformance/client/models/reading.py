@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.client.models.writing import ELEMENT_TYPES, proto_bytes, proto_text, value_info
-from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shortened
+from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shorten_text
 
 Array = NDArray[Any]
 
@@ -54,7 +54,7 @@ class Model:
     outputs: tuple[str, ...]
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def given_inputs(self) -> tuple[str, ...]:
         """The names of the inputs that a client gives."""
         return tuple(name for name in self.inputs if name not in self.weights)
 
@@ -109,7 +109,7 @@ def _node(raw: bytes, where: str, depth: int) -> ModelNode:
     inner: list[str] = []
     for number, value, _ in _fields(raw, where):
         if number in texts:
-            texts[number].append(_decoded(value, where))
+            texts[number].append(_decode(value, where))
         elif number == 5:
             inner += _read_within(_message(value, where), where, depth)
     reads = tuple(dict.fromkeys(name for name in (*texts[1], *inner) if name))
@@ -156,7 +156,7 @@ def cut(
     nodes = [model.nodes[place] for place in sorted(set(places))]
     read = {name for node in nodes for name in node.reads}
     graph = [*(proto_bytes(1, node.raw) for node in nodes), proto_text(2, "cut"), *more]
-    graph += [proto_bytes(5, _embedded(model, name, weight)) for name, weight in model.weights.items() if name in read]
+    graph += [proto_bytes(5, _embed_weight(model, name, weight)) for name, weight in model.weights.items() if name in read]
     graph += [proto_bytes(11, value_info(name, *of)) for name, of in given.items()]
     graph += [proto_bytes(12, proto_text(1, name)) for name in outputs]
     return model.around + proto_bytes(7, b"".join(graph))
@@ -165,13 +165,13 @@ def cut(
 def with_outputs(model: Model, nodes: Sequence[bytes], outputs: Sequence[str]) -> bytes:
     """The whole model with further nodes and other outputs; it gets the same inputs as before."""
     graph = [proto_bytes(1, raw) for raw in (*(node.raw for node in model.nodes), *nodes)] + [proto_text(2, "cut")]
-    graph += [proto_bytes(5, _embedded(model, name, weight)) for name, weight in model.weights.items()]
+    graph += [proto_bytes(5, _embed_weight(model, name, weight)) for name, weight in model.weights.items()]
     graph += [proto_bytes(11, raw) for raw in model.inputs.values()]
     graph += [proto_bytes(12, proto_text(1, name)) for name in outputs]
     return model.around + proto_bytes(7, b"".join(graph))
 
 
-def _embedded(model: Model, name: str, weight: bytes) -> bytes:
+def _embed_weight(model: Model, name: str, weight: bytes) -> bytes:
     """A weight with its bytes in it, if they lie in a file beside the model."""
     kept, external = b"", {}
     for number, value, raw in _fields(weight, f"weight {name}"):
@@ -189,7 +189,7 @@ def _embedded(model: Model, name: str, weight: bytes) -> bytes:
             stream.seek(offset)
             data = stream.read(int(external.get("length", "-1")))
     except (OSError, KeyError, ValueError) as error:
-        raise ModelError(f"{model.file}: the bytes of weight {shortened(name)} cannot be read: {error}") from None
+        raise ModelError(f"{model.file}: the bytes of weight {shorten_text(name)} cannot be read: {error}") from None
     return kept + proto_bytes(9, data)
 
 
@@ -274,7 +274,7 @@ def _message(value: int | bytes, where: str) -> bytes:
     return value
 
 
-def _decoded(value: int | bytes, where: str) -> str:
+def _decode(value: int | bytes, where: str) -> str:
     try:
         return _message(value, where).decode()
     except UnicodeDecodeError:
@@ -283,4 +283,4 @@ def _decoded(value: int | bytes, where: str) -> str:
 
 def _text_of(data: bytes, wanted: int, where: str) -> str:
     """The text of a field of a message; empty if it is absent."""
-    return next((_decoded(value, where) for number, value, _ in _fields(data, where) if number == wanted), "")
+    return next((_decode(value, where) for number, value, _ in _fields(data, where) if number == wanted), "")

@@ -76,7 +76,7 @@ def wrong_part(file: Path, node: str, setting: Setting, rules: Rules) -> WrongPa
 
     def is_wrong(part: Part) -> bool:
         nonlocal last
-        found = _judged(part, setting, rules)
+        found = _judge_part(part, setting, rules)
         if found is None or not (found.wrong() or any(not graph.ok for graph in found.graphs)):
             return False
         last = found
@@ -103,7 +103,7 @@ def _values(model: Model, names: Sequence[str], setting: Setting) -> dict[str, A
     return {name: found[copy] for name, copy in copies.items()}
 
 
-def _judged(part: Part, setting: Setting, rules: Rules) -> Replayed | None:
+def _judge_part(part: Part, setting: Setting, rules: Rules) -> Replayed | None:
     """What comes of a part; None where it does not run."""
     with tempfile.TemporaryDirectory() as folder:
         file, wish = Path(folder) / "part.onnx", CaptureWish(Path(folder) / "part.capture", "all")

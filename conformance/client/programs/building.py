@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.directml import stack as host
-from dmlcts.conformance.backends.directml.setup import Say, SetupError, alone, from_wheel, making, ran, step
+from dmlcts.conformance.backends.directml.setup import Say, SetupError, from_wheel, lock_setup, make_folder, run_logged, step
 from dmlcts.conformance.backends.directml.stack import Stack, enter, environment, home
 from dmlcts.conformance.backends.directml.windows import ADVICE, last_lines
 from dmlcts.conformance.client.programs.programs import (
@@ -31,7 +31,7 @@ def prepare(force: bool, say: Say) -> Programs:
     if os.name == "nt":
         _prepare(programs, force, say)
     else:
-        with alone(say):
+        with lock_setup(say):
             _prepare(programs, force, say)
     return programs
 
@@ -39,9 +39,9 @@ def prepare(force: bool, say: Say) -> Programs:
 def _prepare(programs: Programs, force: bool, say: Say) -> None:
     downloaded = downloaded_onnxruntime()
     if force or not downloaded.is_file():
-        with step(f"Downloading {ONNXRUNTIME_DLL}", say), making(downloaded.parent) as folder:
+        with step(f"Downloading {ONNXRUNTIME_DLL}", say), make_folder(downloaded.parent) as folder:
             from_wheel(ONNXRUNTIME_DLL, folder)
-    if force or programs.missing:
+    if force or programs.missing_file:
         with step("Building the client and the capture DLL", say):
             if programs.stack is None:
                 _build_on_windows(programs)
@@ -64,7 +64,7 @@ def _build_in_chroot(stack: Stack, programs: Programs) -> None:
         _sources(part)
         inside = f"/dmlcts/{part.name}"
         folders = [f"{inside}/{name}" for name in ("client", "host", "tables", "out")]
-        ran(
+        run_logged(
             enter(stack.root, ["/bin/sh", f"{inside}/client/make.sh", *folders]),
             stack.folder / "setup.log",
             "this is a defect of the suite, or of the current packages; please report it",

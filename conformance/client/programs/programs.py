@@ -65,11 +65,11 @@ class Programs:
         return self.folder / "onnxruntime" / ONNXRUNTIME_DLL
 
     @property
-    def missing(self) -> Path | None:
+    def missing_file(self) -> Path | None:
         """The first file that is not there."""
         return next((file for file in (self.client, self.capture, self.onnxruntime) if not file.is_file()), None)
 
-    def seen(self, file: Path) -> str:
+    def path_in_stack(self, file: Path) -> str:
         """What a program that runs in the stack calls a file of this machine, which must lie in the stack."""
         if self.stack is None:
             return str(file)
@@ -101,6 +101,6 @@ def need_stack() -> Stack | None:
 def need_programs() -> Programs:
     """The programs. Raises BackendUnavailable where they are not ready; the message says how to get them."""
     programs = programs_of(need_stack())
-    if missing := programs.missing:
+    if missing := programs.missing_file:
         raise BackendUnavailable(f"{missing.name} is not there (in {missing.parent}); run `{SETUP}`")
     return programs

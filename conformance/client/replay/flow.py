@@ -162,11 +162,11 @@ class Flow:
     ) -> Whole:
         drawn = list[str]()
 
-        def noting(step: Step) -> Mapping[str, Array]:
+        def run_and_note(step: Step) -> Mapping[str, Array]:
             drawn.extend(step.drawn or ([step.name] if step.problem else []))
             return run(step)
 
-        descs, made = self._run_graph(graph, execution, inputs, noting)
+        descs, made = self._run_graph(graph, execution, inputs, run_and_note)
         captured = {
             place: _tensor(descs[place], data, f"output {place} of the graph")
             for place, data in enumerate(outputs)
@@ -211,16 +211,16 @@ class Flow:
         if operator.desc is None:
             return Step(execution, operator, None, place, name, problem=f"this suite does not know {operator.name}")
 
-        def given(index: int) -> Bytes | None:
+        def given_bytes(index: int) -> Bytes | None:
             source = edges.get((place, index))
             return None if source is None else flowing.get(source)
 
-        def made(index: int, data: Bytes) -> None:
+        def pass_on(index: int, data: Bytes) -> None:
             if (source := edges.get((place, index))) is not None:
                 flowing[source] = data  # so that all readers of the edge get the same
 
         try:
-            arrays, drawn = _arrays(operator.desc, given, made, f"{execution.number}/{place}")
+            arrays, drawn = _arrays(operator.desc, given_bytes, pass_on, f"{execution.number}/{place}")
         except CaptureError as error:
             return Step(execution, operator, operator.desc, place, name, problem=str(error))
         return Step(execution, operator, operator.desc, place, name, arrays, drawn)

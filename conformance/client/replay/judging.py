@@ -14,7 +14,7 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.client.replay.flow import Step
 from dmlcts.conformance.execution.answers import computed_answers
 from dmlcts.conformance.execution.domains import undefined_inputs
-from dmlcts.conformance.execution.execute import compared, dispatched, undeclared
+from dmlcts.conformance.execution.execute import compare_outputs, dispatch_case, undeclared_outcome
 from dmlcts.conformance.execution.outcome import Outcome, result_of
 from dmlcts.generator.case.case import Case, Data
 from dmlcts.reference.registry import reference_of
@@ -55,7 +55,7 @@ class Judged:
     notes: tuple[str, ...] = ()
 
     @property
-    def failed(self) -> bool:
+    def is_failure(self) -> bool:
         """Whether the implementation is wrong here."""
         return self.result.status == FAIL
 
@@ -81,7 +81,7 @@ def case_of(step: Step, desc: OperatorDesc, basis: str) -> Case:
 def judge(step: Step, rules: Rules) -> Judged:
     """Runs and judges a step. Never raises for what a backend does."""
     started = perf_counter()
-    problem = step.problem or _unjudged(step)
+    problem = step.problem or _reason_unjudged(step)
     if step.desc is None or problem:
         return Judged(step, None, _not_run(step, problem), {}, {})
     case = case_of(step, step.desc, rules.basis)
@@ -106,13 +106,13 @@ def _outcome(case: Case, step: Step, rules: Rules) -> tuple[Outcome | None, Mapp
     if rules.backend is None:
         if not step.captured:
             return None, {}
-        return compared(case, step.inputs, step.captured, computed_answers(case, step.inputs), rules.info), step.captured
-    if excluded := undeclared(case, rules.info):
+        return compare_outputs(case, step.inputs, step.captured, computed_answers(case, step.inputs), rules.info), step.captured
+    if excluded := undeclared_outcome(case, rules.info):
         return excluded, {}
-    return dispatched(case, step.inputs, rules.backend, rules.info, rules.timeout)
+    return dispatch_case(case, step.inputs, rules.backend, rules.info, rules.timeout)
 
 
-def _unjudged(step: Step) -> str:
+def _reason_unjudged(step: Step) -> str:
     """Why a step cannot be judged; empty if it can."""
     if step.desc is None:
         return "its desc is not known"

@@ -37,7 +37,7 @@ SMALL = (1, 2, 3, 4, 8, 16)
 def smaller(found: Judged, again: Callable[[Step], Judged]) -> Judged:
     """The smallest that was found of a step that ``failed``: the step itself where nothing smaller fails. ``again`` judges a step."""
     step = found.step
-    if not found.failed or step.desc is None or next(iter(violations(load(step.desc.type), step.desc)), None):
+    if not found.is_failure or step.desc is None or next(iter(violations(load(step.desc.type), step.desc)), None):
         return found
     tries, end = 0, monotonic() + MOST_SECONDS
     is_new = True
@@ -48,13 +48,13 @@ def smaller(found: Judged, again: Callable[[Step], Judged]) -> Judged:
                 return found
             tries += 1
             judged = again(candidate)
-            if judged.result.status == FAIL and not _undefined(judged, found):
+            if judged.result.status == FAIL and not _is_undefined(judged, found):
                 found, is_new = judged, True
                 break
     return found
 
 
-def _undefined(judged: Judged, before: Judged) -> bool:
+def _is_undefined(judged: Judged, before: Judged) -> bool:
     """Whether its inputs now define no result, which they did before."""
     return len(judged.notes) > len(before.notes)
 
@@ -74,17 +74,17 @@ def _simpler(step: Step) -> Iterator[Step]:
                 continue
             for cut in dict.fromkeys((*(small for small in SMALL if small < size), size // 2, 3 * size // 4, size - 1)):
                 sized = (*entries[:place], cut, *entries[place + 1 :])
-                yield from _cut(step, {**symbols, symbol: sized if isinstance(value, tuple) else cut})
+                yield from _cut_step(step, {**symbols, symbol: sized if isinstance(value, tuple) else cut})
 
 
-def _cut(step: Step, symbols: Mapping[str, Any]) -> Iterator[Step]:
+def _cut_step(step: Step, symbols: Mapping[str, Any]) -> Iterator[Step]:
     """The step with these sizes of symbols, its data taken from the low and from the high end. None where the sizes give no valid desc."""
     assert step.desc is not None
     operator = load(step.desc.type)
     run = next(tensor for _, tensor in step.desc.tensors()).sizes
     wanted = {name: value for name, value in symbols.items() if isinstance(value, int | tuple)}
     try:
-        desc = _sized(step.desc, solve_sizes(operator, step.desc, run, wanted))
+        desc = _with_sizes(step.desc, solve_sizes(operator, step.desc, run, wanted))
         if desc == step.desc or next(iter(violations(operator, desc)), None):
             return
     except (NotGenerable, KeyError, *FAILURES):
@@ -96,7 +96,7 @@ def _cut(step: Step, symbols: Mapping[str, Any]) -> Iterator[Step]:
             yield replace(step, desc=desc, inputs=inputs, captured={})
 
 
-def _sized(desc: OperatorDesc, sizes: Mapping[str, Sizes]) -> OperatorDesc:
+def _with_sizes(desc: OperatorDesc, sizes: Mapping[str, Sizes]) -> OperatorDesc:
     """The desc with other sizes. Strides stay: what was broadcast or lay apart still does."""
     return desc.with_tensors({name: replace(desc.tensor(name), sizes=own, total_size=None) for name, own in sizes.items()})
 

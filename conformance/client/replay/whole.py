@@ -92,12 +92,12 @@ def _reference(noise: float, seed: int) -> Run:
             outputs = backend.compute(step.desc, step.inputs)
         except (*FAILURES, KeyError, MemoryError):
             return {}
-        return {name: _changed(array, noise, crc32(f"{seed}/{step.node}/{name}".encode())) for name, array in outputs.items()}
+        return {name: _add_noise(array, noise, crc32(f"{seed}/{step.node}/{name}".encode())) for name, array in outputs.items()}
 
     return run
 
 
-def _changed(array: Array, noise: float, seed: int) -> Array:
+def _add_noise(array: Array, noise: float, seed: int) -> Array:
     if not noise or array.dtype.kind != "f":
         return array
     draw = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.buffers import read_tensor
-from dmlcts.conformance.backends.opening import apart, open_backend
+from dmlcts.conformance.backends.opening import open_backend, separate_process
 from dmlcts.conformance.backends.process.protocol import WireError, wire_operator
 from dmlcts.conformance.commands.common import Seconds, json_option, operator_named, print_json
 from dmlcts.conformance.execution.domains import undefined_inputs
@@ -35,7 +35,7 @@ from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.attribute_value import attribute_value
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
-from dmlcts.spec.untrusted.files import shortened
+from dmlcts.spec.untrusted.files import shorten_text
 
 Given = tuple[str, tuple[int, ...] | None, tuple[Any, ...] | None]
 """A tensor as it is given: its data type (empty if none is), sizes (None if they follow), and elements (None where it has random data)."""
@@ -76,12 +76,12 @@ def command(operator: str, values: tuple[str, ...], backend: str, timeout: float
     2 usage error, 3 the backend could not be started.
     """
     plan = plan_of(operator_named(operator))
-    desc, inputs = asked(plan, values)
+    desc, inputs = parse_question(plan, values)
     broken = [found.message for found in violations(plan.operator, desc)]
     notes = [] if broken else list(undefined_inputs(plan.operator, desc, inputs))
-    opened = open_backend(apart(backend))
+    opened = open_backend(separate_process(backend))
     try:
-        found = _dispatched(opened, plan, desc, inputs, timeout)
+        found = _dispatch(opened, plan, desc, inputs, timeout)
     finally:
         opened.close()
     absent = [
@@ -104,7 +104,7 @@ def command(operator: str, values: tuple[str, ...], backend: str, timeout: float
     raise click.exceptions.Exit(0 if found["status"] == "completed" else 1)
 
 
-def _dispatched(backend: Backend, plan: Plan, desc: OperatorDesc, inputs: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+def _dispatch(backend: Backend, plan: Plan, desc: OperatorDesc, inputs: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """What a dispatch gives, as JSON: each output as a literal, or why there is none."""
     case = Case("", "", "", desc, plan.operator, str(newest_level()), "")
     layout = lay_out(case, inputs, {}, timeout)
@@ -119,7 +119,7 @@ def _dispatched(backend: Backend, plan: Plan, desc: OperatorDesc, inputs: Mappin
     return {"status": "completed", "outputs": outputs}
 
 
-def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, Any]]:
+def parse_question(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, Any]]:
     """The desc that these FIELD=VALUE texts describe, and the elements of its inputs.
 
     Raises:
@@ -134,7 +134,7 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
         field = next((field for field in plan.operator.fields if field.name == name), None)
         if not equals or field is None:
             known = ", ".join(field.name for field in plan.operator.fields)
-            raise UsageError(f"{shortened(text)!r} must be FIELD=VALUE, with a field of {plan.operator.name}: {known}")
+            raise UsageError(f"{shorten_text(text)!r} must be FIELD=VALUE, with a field of {plan.operator.name}: {known}")
         if name in seen:
             raise UsageError(f"{name} is given twice")
         seen.add(name)
@@ -147,21 +147,23 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
         else:
             attributes[name] = _attribute(plan, field, value)
     try:
-        desc = _counted(plan, _desc(plan, {**plan.usual, **attributes}, given), attributes)
+        desc = _with_counts(plan, _desc(plan, {**plan.usual, **attributes}, given), attributes)
         wire_operator(desc, load)
     except UsageError:
         raise
     except WireError as error:
-        raise UsageError(shortened(str(error))) from None
+        raise UsageError(shorten_text(str(error))) from None
     except (*FAILURES, MemoryError) as error:  # of an expression that was given, or over what was given
-        raise UsageError(f"{plan.operator.name} cannot be made of these values: {shortened(str(error)) or 'too large'}") from None
+        raise UsageError(
+            f"{plan.operator.name} cannot be made of these values: {shorten_text(str(error)) or 'too large'}"
+        ) from None
     needed = sum(tensor.count * tensor.type.bits // 8 for _, tensor in desc.tensors())
     if needed > LARGEST_TENSORS:
         raise UsageError(f"the tensors need {needed:,} bytes; at most {LARGEST_TENSORS:,} are allowed: give smaller sizes")
     return desc, _inputs(plan, desc, given)
 
 
-def _counted(plan: Plan, desc: OperatorDesc, attributes: Mapping[str, object]) -> OperatorDesc:
+def _with_counts(plan: Plan, desc: OperatorDesc, attributes: Mapping[str, object]) -> OperatorDesc:
     """The desc with its counts as given, though an array may have another number of elements."""
     counts = {name: value for name, value in attributes.items() if name in plan.counts}
     return desc.with_fields(**{name: v.evaluate(desc.fields) if isinstance(v, Expression) else v for name, v in counts.items()})
@@ -181,7 +183,7 @@ def _inputs(plan: Plan, desc: OperatorDesc, given: Mapping[str, Given]) -> dict[
                     raise ValueError(f"{wrong[0]!r} is no value of {tensor.data_type}")
                 inputs[name] = literal_array(Literal(tensor.data_type, tensor.sizes, elements))
         except (*FAILURES, KeyError) as error:
-            raise UsageError(f"{name}: {shortened(str(error))}") from None
+            raise UsageError(f"{name}: {shorten_text(str(error))}") from None
     return inputs
 
 
@@ -196,7 +198,7 @@ def _desc(plan: Plan, attributes: Mapping[str, object], given: Mapping[str, Give
     if known.keys() >= needed.keys():  # nothing is left to follow, so that it may break any rule
         tensors = {name: TensorDesc(wanted.get(name, dict(types)[of]), known[name]) for name, of in needed.items()}
         return OperatorDesc(plan.operator.name, plan.fields(tensors, attributes))
-    given_count = len(known.get(plan.leading, next(iter(known.values()), ())))
+    given_count = len(known.get(plan.leading_tensor, next(iter(known.values()), ())))
     errors = []
     for count in (given_count,) if known else _DIMENSIONS:  # an axis may need several
         try:
@@ -209,32 +211,32 @@ def _desc(plan: Plan, attributes: Mapping[str, object], given: Mapping[str, Give
 def _attribute(plan: Plan, field: Field, text: str) -> object:
     raw = _value(field.name, text.lower() if field.type == "BOOL" else text)  # ids of cases have True and False
     if field.enum and isinstance(raw, int):
-        _held(plan, field, raw)
+        _check_held(plan, field, raw)
         return raw  # no constant, perhaps
     if field.type == "OPERATOR_DESC" and raw is not None:
-        return plan_of(operator_named(str(raw))).fused
+        return plan_of(operator_named(str(raw))).fused_operator
     if field.type == "OPERATOR_DESC_ARRAY" and (isinstance(raw, list) or re.fullmatch(r"[\w, ]+", text)):
         names = raw if isinstance(raw, list) else text.split(",")
-        return tuple(plan_of(operator_named(str(name).strip())).fused for name in names)
+        return tuple(plan_of(operator_named(str(name).strip())).fused_operator for name in names)
     try:
         value = attribute_value(field.type, field.enum, field.optional, raw, compile_expression)
     except ValueError as error:
         raise UsageError(f"{field.name}: {error}") from None
     if not isinstance(value, Expression):
-        _held(plan, field, value)
+        _check_held(plan, field, value)
     elif unknown := value.names - {each.name for each in plan.operator.fields}:
         raise UsageError(f"{field.name}: {plan.operator.name} has no field {', '.join(sorted(unknown))}")
     return value
 
 
-def _held(plan: Plan, field: Field, value: object) -> None:
+def _check_held(plan: Plan, field: Field, value: object) -> None:
     """Raises UsageError for a value that no struct can hold, or a count of more tensors than are made."""
     try:
         wire_operator(
             OperatorDesc(plan.operator.name, {**dict.fromkeys(f.name for f in plan.operator.fields), field.name: value}), load
         )
     except WireError as error:
-        raise UsageError(shortened(str(error))) from None
+        raise UsageError(shorten_text(str(error))) from None
     if field.name in plan.arrays.values() and isinstance(value, int) and value > _MOST_TENSORS:
         raise UsageError(f"{field.name}: {value:,} tensors; at most {_MOST_TENSORS:,} are made")
 
@@ -254,7 +256,7 @@ def _tensor(name: str, text: str) -> Given:
         elements = np.array(None, dtype=object)
     if not elements.ndim or not all(isinstance(element, int | float | str) for element in elements.ravel()):
         raise UsageError(
-            f"{field_of(name)}: {shortened(text)!r} is neither sizes such as 2x3 nor a list of elements, such as [[1,2],[3,4]]"
+            f"{field_of(name)}: {shorten_text(text)!r} is neither sizes such as 2x3 nor a list of elements, such as [[1,2],[3,4]]"
         )
     return data_type, elements.shape, tuple(elements.ravel().tolist())
 
@@ -264,4 +266,4 @@ def _value(name: str, text: str) -> Any:
     try:
         return parse_value(text)
     except SpecError as error:
-        raise UsageError(f"{field_of(name)}: {shortened(text)!r} is no value: {error.problem}") from None
+        raise UsageError(f"{field_of(name)}: {shorten_text(text)!r} is no value: {error.problem}") from None

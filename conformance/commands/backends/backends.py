@@ -24,7 +24,7 @@ _FORMS = {
 @json_option
 def command(specs: tuple[str, ...], as_json: bool) -> None:
     """Lists which backends are usable here, and what the others lack; or describes the given backends."""
-    rows = [_tried(spec) for spec in specs or _TRIED]
+    rows = [_try_backend(spec) for spec in specs or _TRIED]
     if as_json:
         print_json(rows)
     else:
@@ -37,7 +37,7 @@ def command(specs: tuple[str, ...], as_json: bool) -> None:
     raise click.exceptions.Exit(3 if specs and not all(row["usable"] for row in rows) else 0)
 
 
-def _tried(spec: str) -> dict[str, Any]:
+def _try_backend(spec: str) -> dict[str, Any]:
     try:
         backend = open_backend(spec)
     except BackendUnavailable as error:

@@ -15,13 +15,13 @@ from rich.progress import track
 from rich.table import Table
 
 from dmlcts.conformance.backends.backend import Backend
-from dmlcts.conformance.backends.opening import apart, open_backend
+from dmlcts.conformance.backends.opening import open_backend, separate_process
 from dmlcts.conformance.commands.common import Seconds, json_option, names_given, print_json
 from dmlcts.conformance.probing.findings import counts
 from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurements
 from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
 from dmlcts.conformance.runner.planning.options import UsageError
-from dmlcts.conformance.runner.screen.terminal import console, counted
+from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.reports.record.files import write_text
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.model.measurement import Measurement
@@ -48,7 +48,7 @@ def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool
     """
     chosen = [load(name) for name in names_given(operators)] or list(load_all())
     found: list[tuple[Probed, Measurement]] = []
-    with _opened(backend) as opened:
+    with _open_backend(backend) as opened:
         info = opened.describe()
         at = feature_level(info.feature_level)
         known = [operator for operator in chosen if operator.introduced <= at]
@@ -66,13 +66,13 @@ def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool
     else:
         _print(found)
         if write:
-            click.echo(f"what was measured of {counted(changed, 'operator')} changed")
+            click.echo(f"what was measured of {count_of(changed, 'operator')} changed")
     raise click.exceptions.Exit(1 if any(differs(measurement) for _, measurement in found) else 0)
 
 
 @contextmanager
-def _opened(spec: str) -> Iterator[Backend]:
-    opened = open_backend(apart(spec))
+def _open_backend(spec: str) -> Iterator[Backend]:
+    opened = open_backend(separate_process(spec))
     try:
         yield opened
     finally:
@@ -103,4 +103,4 @@ def _print(found: list[tuple[Probed, Measurement]]) -> None:
         for kind, text in differences(probed, measurement):
             out.print(f"[bold]{kind}:[/] {probed.operator.name} {escape(text)}")
     differing = sum(differs(measurement) for _, measurement in found)
-    out.print(f"the documentation of {len(found) - differing} of {counted(len(found), 'operator')} is confirmed")
+    out.print(f"the documentation of {len(found) - differing} of {count_of(len(found), 'operator')} is confirmed")

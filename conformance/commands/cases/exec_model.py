@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dmlcts.conformance.backends.backend import Backend
-from dmlcts.conformance.backends.opening import apart, open_backend
+from dmlcts.conformance.backends.opening import open_backend, separate_process
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.common import Seconds, json_option
 from dmlcts.conformance.dxdispatch.contested import SOURCES, ContestedReference
@@ -62,7 +62,7 @@ def command(
         if as_json:
             click.echo(dumps({"model": model.as_posix(), **report.to_json({})}))
         raise click.exceptions.Exit(1) from None
-    opened = _opened(backend, basis)
+    opened = _open_backend(backend, basis)
     try:
         info = opened.describe()
         if out is not None:
@@ -83,9 +83,9 @@ def command(
     raise click.exceptions.Exit(0 if report.stopped is None else 1)
 
 
-def _opened(name: str, basis: str | None) -> Backend:
+def _open_backend(name: str, basis: str | None) -> Backend:
     """The backend; the reference with the answers of a basis."""
-    opened = open_backend(apart(name))
+    opened = open_backend(separate_process(name))
     if isinstance(opened, ReferenceBackend):
         return ContestedReference(opened, basis or DOCUMENTED)
     if basis:

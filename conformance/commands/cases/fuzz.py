@@ -16,7 +16,7 @@ from dmlcts.conformance.commands.cases.run import (
     operators_argument,
     processes_option,
     quiet_option,
-    reported,
+    run_and_report,
     timeout_option,
     waivers_option,
 )
@@ -108,5 +108,5 @@ def command(
     terminal = console()
     if not quiet:
         terminal.print(f"seed {seed}" + ("" if minutes else "; Ctrl-C ends the search"))
-    record, stopped = reported(options, processes, terminal, quiet, endless=True)
+    record, stopped = run_and_report(options, processes, terminal, quiet, endless=True)
     raise click.exceptions.Exit(stopped.exit_code(exit_code(record)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.runner.screen.terminal import command_text, counted
+from dmlcts.conformance.runner.screen.terminal import command_text, count_of
 from dmlcts.generator.case.case import LEVELS
 
 
@@ -29,4 +29,4 @@ def command(out: Path, **given: str) -> None:
         raise UsageError("no case matches these options; `dmlcts show -k EXPR` lists cases")
     files = write_modules(cases, out, metadata.version("directml-conformance"))
     again = command_text(["pytest", str(out), "--dmlcts-backend", "reference"])
-    click.echo(f"{counted(len(cases), 'case')} in {counted(len(files), 'module')} in {out}; run them with: {again}")
+    click.echo(f"{count_of(len(cases), 'case')} in {count_of(len(files), 'module')} in {out}; run them with: {again}")

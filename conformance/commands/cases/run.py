@@ -184,7 +184,7 @@ def command(
     by_name = bool(given["cases"] or given["case_files"])
     folder = out or (OUT_OF_CASES if by_name else OUT)
     options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
-    record, stopped = reported(options, processes, terminal, quiet, resume)
+    record, stopped = run_and_report(options, processes, terminal, quiet, resume)
     if not by_name and (hint := more_to_run(record.manifest)):
         terminal.print(hint, style="dim")
     if gone:
@@ -193,19 +193,19 @@ def command(
     raise click.exceptions.Exit(stopped.exit_code(code) if record.manifest.interrupted else code)
 
 
-def reported(
+def run_and_report(
     options: RunOptions, processes: int, terminal: Console, quiet: bool, resume: bool = False, endless: bool = False
 ) -> tuple[Record, StopSignal]:
     """Runs what options describe, writes the reports to the output folder, and prints the summary.
 
-    Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``running``, and Exit if there is no record.
+    Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``run_selected``, and Exit if there is no record.
     """
     from dmlcts.conformance.commands.results.summary import print_summary
     from dmlcts.conformance.commands.results.supplement import SpecSupplement
     from dmlcts.conformance.runner.exit_code import EXIT_INTERRUPTED
     from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
     from dmlcts.conformance.runner.folder import journal
-    from dmlcts.conformance.runner.run import command_line, running
+    from dmlcts.conformance.runner.run import command_line, run_selected
     from dmlcts.conformance.runner.screen.progress import Progress
     from dmlcts.conformance.runner.signals import as_interrupt
     from dmlcts.reports import write_all
@@ -213,7 +213,7 @@ def reported(
     folder = Path(options.out)
     with as_interrupt() as stopped:
         try:
-            with running(options, processes, Progress(terminal, quiet, endless), command_line(), resume) as record:
+            with run_selected(options, processes, Progress(terminal, quiet, endless), command_line(), resume) as record:
                 explanations = explain(record, MOST_OPERATORS)
                 write_all(record, folder, SpecSupplement(record.manifest.level), explanations)
                 journal.end(folder)

@@ -13,7 +13,7 @@ from dmlcts.conformance.backends.recording import Recording
 from dmlcts.conformance.commands.common import case_named, json_option, print_json
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import selected_cases
-from dmlcts.conformance.runner.screen.terminal import console, counted
+from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs
@@ -51,7 +51,7 @@ def command(case: str | None, operators: tuple[str, ...], expression: str, level
         found = case_named(case)
         if frames is not None:
             count = write_session(found, frames)
-            click.echo(f"{frames}: describe, {counted(count, 'run request')} and close, as in a run of {found.id}")
+            click.echo(f"{frames}: describe, {count_of(count, 'run request')} and close, as in a run of {found.id}")
         elif as_json:
             print_json(to_json(found))
         else:

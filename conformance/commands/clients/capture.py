@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.client.beside import BesideError, beside
+from dmlcts.conformance.client.beside import BesideError, lend_dll
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.models.onnxruntime import CaptureWish
 from dmlcts.conformance.client.programs.programs import need_programs
@@ -50,7 +50,7 @@ def command(
     programs, out = need_programs(), out.absolute()
     wish = CaptureWish(out, data, limit, every)
     try:
-        with beside(folder or Path(program).parent, programs.capture) as own:
+        with lend_dll(folder or Path(program).parent, programs.capture) as own:
             real = dll or own
             variables = wish.environment(str(out), str(real.absolute()) if real else "")
             code = subprocess.run([program, *arguments[1:]], env={**os.environ, **variables}, check=False).returncode

@@ -107,7 +107,7 @@ def onnxruntime(
     file = capture or Path(f"{model.name.removesuffix('.onnx')}.capture")
     wish = None if no_capture or cpu else CaptureWish(file, data, limit, every)
     try:
-        given = _given(inputs)
+        given = _read_inputs(inputs)
         run = run_model(model, words, dll, wish, timeout, given)
         seen = read_capture(file) if wish else None
     except (ClientError, CaptureError, ModelError) as error:
@@ -135,7 +135,7 @@ def _backend(dll: Path | None) -> str:
     return "directml" if dll is None else f"directml:{shlex.quote(str(dll))}"
 
 
-def _given(folder: Path | None) -> tuple[NDArray[Any], ...]:
+def _read_inputs(folder: Path | None) -> tuple[NDArray[Any], ...]:
     """The inputs in a folder, in order. Raises ModelError."""
     from itertools import count, takewhile
 
@@ -147,7 +147,7 @@ def _given(folder: Path | None) -> tuple[NDArray[Any], ...]:
 
 def _bisect(model: Path, capture: Capture, setting: Setting, backend: str) -> None:
     """Finds and writes the smallest part of a model that is wrong."""
-    from dmlcts.conformance.backends.opening import apart, open_backend
+    from dmlcts.conformance.backends.opening import open_backend, separate_process
     from dmlcts.conformance.client.models.bisecting import write_part
     from dmlcts.conformance.client.models.wrong_part import wrong_node, wrong_part
     from dmlcts.conformance.client.replay.judging import Rules
@@ -155,7 +155,7 @@ def _bisect(model: Path, capture: Capture, setting: Setting, backend: str) -> No
     from dmlcts.reports.record.record import read_record
 
     node = wrong_node(capture, read_record(Path(OUT) / "results.jsonl"))
-    opened = open_backend(apart(backend))
+    opened = open_backend(separate_process(backend))
     try:
         found = wrong_part(model, node, setting, Rules(opened, opened.describe()))
     except (ClientError, ModelError) as error:

@@ -81,7 +81,7 @@ def _with_owners(
     limit: float,
 ) -> list[NodeTestResult]:
     """The results, with whose it is what is wrong in the first of them."""
-    from dmlcts.conformance.backends.opening import apart, open_backend
+    from dmlcts.conformance.backends.opening import open_backend, separate_process
     from dmlcts.conformance.client.models.whose import whose
     from dmlcts.conformance.client.replay.judging import Rules
 
@@ -89,7 +89,7 @@ def _with_owners(
     wrong = [place for place, result in enumerate(results) if result.status in (WRONG, BROKEN)][:_MOST_ASKED]
     if not wrong:
         return found
-    opened = open_backend(apart(backend))
+    opened = open_backend(separate_process(backend))
     try:
         rules = Rules(opened, opened.describe())
         for place in wrong:

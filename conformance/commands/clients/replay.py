@@ -59,7 +59,7 @@ def command(
     Exit codes: 0 all are right, 1 one is wrong (or nothing was judged), 2 the capture cannot be read,
     3 the backend could not be started, 4 nothing is wrong, but something is unsupported.
     """
-    from dmlcts.conformance.backends.opening import apart, open_backend
+    from dmlcts.conformance.backends.opening import open_backend, separate_process
     from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
     from dmlcts.conformance.client.replay.flow import Step
     from dmlcts.conformance.client.replay.judging import CAPTURED, Judged, Rules, captured_info, judge
@@ -71,7 +71,7 @@ def command(
     from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
     from dmlcts.conformance.runner.folder.journal import EXAMPLES
     from dmlcts.conformance.runner.folder.manifest import manifest_of, with_version
-    from dmlcts.conformance.runner.folder.out_folder import claimed
+    from dmlcts.conformance.runner.folder.out_folder import claim_folder
     from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
     from dmlcts.conformance.runner.run import command_line
     from dmlcts.conformance.runner.screen.terminal import command_text, console
@@ -92,10 +92,10 @@ def command(
             capture = read_capture(file)
         except CaptureError as error:
             raise UsageError(str(error)) from None
-        stack.enter_context(claimed(out))
+        stack.enter_context(claim_folder(out))
         for older in (WRONG, EXAMPLES):
             rmtree(out / older, ignore_errors=True)
-        opened = None if captured else open_backend(apart(named))
+        opened = None if captured else open_backend(separate_process(named))
         if opened is not None:
             stack.callback(opened.close)
         info = captured_info(capture.version) if opened is None else opened.describe()
@@ -106,9 +106,9 @@ def command(
         def report(number: int, judged: Judged) -> None:
             if judged.result.status in FAILURES and len(examples) < _MOST_WRITTEN:
                 write_step(judged, out / WRONG / str(number))
-                examples[number] = write_example(judged, None if opened is None else again, out / EXAMPLES)
+                examples[number] = write_example(judged, None if opened is None else judge_again, out / EXAMPLES)
 
-        def again(step: Step) -> Judged:
+        def judge_again(step: Step) -> Judged:
             return judge(step, rules)
 
         def repro(number: int, step: Step) -> str:

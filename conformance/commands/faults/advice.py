@@ -13,7 +13,7 @@ from dmlcts.generator.case.case import REFERENCE, VALUES
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import compute, reference_of
-from dmlcts.reference.stage import Instead, replaced, stages
+from dmlcts.reference.stage import Instead, replace_stages, stages
 from dmlcts.spec.reading.loader import load
 
 _SHOWN_BY = {
@@ -33,7 +33,7 @@ _NAMED = 3
 
 def advice(hunts: Sequence[Hunt], level: str) -> Iterator[str]:
     """What to do about the faults that are left of a hunt with the cases of a level, a line for each way to find some, and about those that are found and should not be."""
-    left = [hunt.mutant for hunt in hunts if hunt.surprising and hunt.kill is None]
+    left = [hunt.mutant for hunt in hunts if hunt.is_surprising and hunt.kill is None]
     if left and level != "full":
         yield f"these are the cases of level {level}; those of level full may find more"
     ways: dict[str, list[Mutant]] = {}
@@ -50,7 +50,7 @@ def advice(hunts: Sequence[Hunt], level: str) -> Iterator[str]:
             "one that breaks no promise is an entry of conformance/faults/reviewed.yaml, with the reason: "
             f"`{NO_FAULT}` if no case may find it, `{MEASURED}` if only what DirectML.dll does forbids it, `{OPEN}` for a gap that stays"
         )
-    if found := [hunt.mutant for hunt in hunts if hunt.surprising and hunt.kill is not None]:
+    if found := [hunt.mutant for hunt in hunts if hunt.is_surprising and hunt.kill is not None]:
         yield (
             f"{_names(found)}: either the reason in conformance/faults/reviewed.yaml is wrong, and the entry must go; "
             "or the case tests what nobody promises, and the spec is wrong"
@@ -82,14 +82,14 @@ def stages_of(operator: str) -> frozenset[str]:
     reference_of(operator)
     seen = set[str]()
 
-    def noted(name: str) -> Instead:
+    def note(name: str) -> Instead:
         def run(right: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
             seen.add(name)
             return right(*arguments, **named)
 
         return run
 
-    with replaced({name: noted(name) for name in stages()}):
+    with replace_stages({name: note(name) for name in stages()}):
         for case in operator_cases(operator, "smoke"):
             if case.expect in (REFERENCE, VALUES):
                 compute(case.desc, inputs(case))

@@ -85,7 +85,7 @@ def add_costs(costs: dict[str, Cost], more: Mapping[str, Cost]) -> None:
         costs[kind] = Cost(*(one + other for one, other in zip(astuple(known), astuple(cost), strict=True)))
 
 
-def tracked(mapped: Mapper, function: Callable[[Any], Any], work: Sequence[Any]) -> Iterator[Any]:
+def track_work(mapped: Mapper, function: Callable[[Any], Any], work: Sequence[Any]) -> Iterator[Any]:
     """The results, with progress on a terminal. Raises UsageError where the reference itself does not pass."""
     console = Console(stderr=True)
     try:

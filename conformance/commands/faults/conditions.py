@@ -13,11 +13,11 @@ from rich.markup import escape
 
 from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
-from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, tracked
+from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, track_work
 from dmlcts.conformance.faults.hunt.hunt import Cost
 from dmlcts.conformance.faults.hunt.table import costs_table
 from dmlcts.conformance.faults.interactions.hunting import FOUND, NO_DESC, SURVIVES, UNSEEN, Fate, hunt_interactions
-from dmlcts.conformance.faults.interactions.planting import spread
+from dmlcts.conformance.faults.interactions.planting import spread_numbers
 from dmlcts.conformance.faults.interactions.shares import as_json as shares_as_json
 from dmlcts.conformance.faults.interactions.shares import page, tables, too_few
 from dmlcts.conformance.runner.planning.options import UsageError
@@ -80,20 +80,18 @@ def command(
     """
     if by_rules and table_file is not None:
         raise UsageError("--table writes the page of faults on two and three conditions; leave out --rules, or take --json")
-    work = list(spread(operators_of(operators), count).items())
+    work = list(spread_numbers(operators_of(operators), count).items())
     fates: list[Fate] = []
     costs: dict[str, Cost] = {}
     with mapper(processes) as mapped:
-        for some, spent in tracked(mapped, partial(_hunted, seed, level, basis, by_rules), work):
+        for some, spent in track_work(mapped, partial(_hunt, seed, level, basis, by_rules), work):
             fates += some
             add_costs(costs, spent)
     _show(fates, costs, {"seed": seed, "rules": by_rules, "level": level, "basis": basis}, as_json, out, table_file)
     raise click.exceptions.Exit(1 if too_few(fates) else 0)
 
 
-def _hunted(
-    seed: int, level: str, basis: str, by_rules: bool, work: tuple[str, Sequence[int]]
-) -> tuple[list[Fate], dict[str, Cost]]:
+def _hunt(seed: int, level: str, basis: str, by_rules: bool, work: tuple[str, Sequence[int]]) -> tuple[list[Fate], dict[str, Cost]]:
     operator, numbers = work
     return hunt_interactions(operator, seed, numbers, level, basis, by_rules=by_rules)
 
@@ -107,7 +105,7 @@ def _show(
     table_file: Path | None,
 ) -> None:
     """Prints what became of the faults, as JSON or for people, and writes a case for each survivor to ``out``, the page to ``table_file``."""
-    files = {} if out is None else _written(fates, out)
+    files = {} if out is None else _write_survivors(fates, out)
     if table_file is not None:
         write_text(table_file, page(fates, options))
     if json_wanted:
@@ -139,7 +137,7 @@ def _show(
         )
 
 
-def _written(fates: Sequence[Fate], out: Path) -> dict[str, Path]:
+def _write_survivors(fates: Sequence[Fate], out: Path) -> dict[str, Path]:
     """The case files of survivors by fault."""
     with writing_to(out):
         out.mkdir(parents=True, exist_ok=True)

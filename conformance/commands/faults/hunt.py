@@ -16,9 +16,9 @@ from rich.markup import escape
 from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults.advice import advice
-from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, planted_in, tracked
+from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, planted_in, track_work
 from dmlcts.conformance.faults.catalogue import find_mutant
-from dmlcts.conformance.faults.hunt.hunt import Cost, Hunt, hunt, hunt_by_kind, wanted
+from dmlcts.conformance.faults.hunt.hunt import Cost, Hunt, hunt, hunt_by_kind, wanted_mutants
 from dmlcts.conformance.faults.hunt.subsumption import is_stale, left_out
 from dmlcts.conformance.faults.hunt.table import costs_table
 from dmlcts.conformance.runner.planning.options import UsageError
@@ -59,10 +59,10 @@ def hunt_command(
     """
     if not operators:
         common.check_reviewed()
-    work, skipped = _chosen(operators_of(operators, shard), expression, basis, everything)
+    work, skipped = _choose(operators_of(operators, shard), expression, basis, everything)
     hunts, costs = [], dict[str, Cost]()
     with mapper(processes) as mapped:
-        found = tracked(mapped, partial(_hunted, hunt, level, basis), list(work.items()))
+        found = track_work(mapped, partial(_hunt, hunt, level, basis), list(work.items()))
         for labels, (kills, spent) in zip(work.values(), found, strict=True):
             hunts += [Hunt(find_mutant(mutant), kill) for mutant, kill in zip(labels, kills, strict=True)]
             add_costs(costs, spent)
@@ -71,7 +71,7 @@ def hunt_command(
     else:
         stale = [name for name in work if is_stale(name, planted_in(name))]
         _print(hunts, level, listed, costs, skipped, stale)
-    raise click.exceptions.Exit(1 if any(entry.surprising for entry in hunts) else 0)
+    raise click.exceptions.Exit(1 if any(entry.is_surprising for entry in hunts) else 0)
 
 
 @click.command("by-kind")
@@ -86,11 +86,11 @@ def by_kind_command(
     operators: tuple[str, ...], expression: str, level: str, basis: str, shard: str, count: int, processes: int
 ) -> None:
     """Hunts some faults of each operator, drawn by a seed, with each kind of case alone: what each kind finds, and what it costs."""
-    work, _ = _chosen(operators_of(operators, shard), expression, basis, everything=False)
-    sample = [(name, _drawn(name, labels, count)) for name, labels in work.items()]
+    work, _ = _choose(operators_of(operators, shard), expression, basis, everything=False)
+    sample = [(name, _draw(name, labels, count)) for name, labels in work.items()]
     costs = dict[str, Cost]()
     with mapper(processes) as mapped:
-        for spent in tracked(mapped, partial(_hunted, hunt_by_kind, level, basis), sample):
+        for spent in track_work(mapped, partial(_hunt, hunt_by_kind, level, basis), sample):
             add_costs(costs, spent)
     click.echo(f"Up to {count} faults of each operator, drawn by the seed {SEED}, each hunted with every kind of case alone.")
     for line in costs_table(costs):
@@ -104,7 +104,7 @@ def by_kind_command(
 @json_option
 def list_command(operators: tuple[str, ...], expression: str, basis: str, as_json: bool) -> None:
     """Names every fault and what it does, without a hunt."""
-    work, _ = _chosen(operators_of(operators), expression, basis, everything=True)
+    work, _ = _choose(operators_of(operators), expression, basis, everything=True)
     found = [find_mutant(name) for labels in work.values() for name in labels]
     if as_json:
         print_json([{key: value for key, value in _json(Hunt(mutant, None)).items() if key != "kill"} for mutant in found])
@@ -113,7 +113,7 @@ def list_command(operators: tuple[str, ...], expression: str, basis: str, as_jso
         click.echo(f"{mutant.name}: {mutant.fault.does}{f' (no fault: {mutant.no_fault})' if mutant.no_fault else ''}")
 
 
-def _chosen(names: Sequence[str], expression: str, basis: str, everything: bool) -> tuple[dict[str, list[str]], int]:
+def _choose(names: Sequence[str], expression: str, basis: str, everything: bool) -> tuple[dict[str, list[str]], int]:
     """The names of the faults to hunt by operator, and how many are skipped as subsumed. Raises UsageError if there is none."""
     matching = common.matching_labels(expression)
     everything = everything or bool(expression)
@@ -122,7 +122,7 @@ def _chosen(names: Sequence[str], expression: str, basis: str, everything: bool)
         planted = planted_in(name)
         easy = set() if everything else left_out(name, planted)
         skipped += len(easy)
-        chosen = (mutant for mutant in wanted(planted, basis) if matching(mutant.label) and mutant.label not in easy)
+        chosen = (mutant for mutant in wanted_mutants(planted, basis) if matching(mutant.label) and mutant.label not in easy)
         if labels := [mutant.name for mutant in chosen if everything or not mutant.no_fault]:
             work[name] = labels
     if not work:
@@ -130,13 +130,13 @@ def _chosen(names: Sequence[str], expression: str, basis: str, everything: bool)
     return work, skipped
 
 
-def _drawn(operator: str, names: Sequence[str], count: int) -> list[str]:
+def _draw(operator: str, names: Sequence[str], count: int) -> list[str]:
     """A sample of an operator's faults, the same every time."""
     faults = [name for name in names if not find_mutant(name).no_fault]
     return random.Random(f"{SEED}/{operator}").sample(faults, min(count, len(faults)))  # noqa: S311 (a sample, no secret)
 
 
-def _hunted(how: Callable[..., Any], level: str, basis: str, work: tuple[str, Sequence[str]]) -> Any:
+def _hunt(how: Callable[..., Any], level: str, basis: str, work: tuple[str, Sequence[str]]) -> Any:
     """Runs in another process: faults go there by name, since functions do not travel."""
     operator, names = work
     return how(operator, [find_mutant(name) for name in names], level, basis)
@@ -161,7 +161,7 @@ def _print(hunts: Sequence[Hunt], level: str, listed: bool, costs: Mapping[str, 
     console = Console(highlight=False, soft_wrap=True)
     for entry in hunts:
         mutant = entry.mutant
-        if entry.surprising:
+        if entry.is_surprising:
             fate = f"is found, and should not be, by {entry.kill.case}" if entry.kill else "survives"
             console.print(f"[bold red]{escape(mutant.name)}[/], which {escape(mutant.fault.does)}, {escape(fate)}")
         elif listed:
@@ -186,7 +186,7 @@ def _print(hunts: Sequence[Hunt], level: str, listed: bool, costs: Mapping[str, 
         + (f"; {len(gaps)} known gaps of the suite" if gaps else "")
         + (f"; {counts['no fault']:,} more change nothing that an implementation promises" if counts["no fault"] else "")
         + (f"; {skipped:,} are skipped, as they are found whenever one of these is (--all includes them)" if skipped else ""),
-        style="bold" if any(entry.surprising for entry in hunts) else "green",
+        style="bold" if any(entry.is_surprising for entry in hunts) else "green",
     )
     for line in advice(hunts, level):
         console.print(escape(line))

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
-from dmlcts.conformance.commands.faults.common import operators_of, tracked
+from dmlcts.conformance.commands.faults.common import operators_of, track_work
 from dmlcts.conformance.faults.legal.legal import FalseAlarm, false_alarms
 from dmlcts.conformance.runner.planning.options import UsageError
 
@@ -35,7 +35,7 @@ def command(operators: tuple[str, ...], expression: str, level: str, basis: str,
     common.matching_labels(expression)
     names = operators_of(operators, shard)
     with mapper(processes) as mapped:
-        alarmed = dict(zip(names, tracked(mapped, partial(_alarms, level, basis, expression), names), strict=True))
+        alarmed = dict(zip(names, track_work(mapped, partial(_alarms, level, basis, expression), names), strict=True))
     if expression and not any(count for count, _ in alarmed.values()):
         raise UsageError(f"no legal variation matches '{expression}'")
     _show(alarmed, as_json)

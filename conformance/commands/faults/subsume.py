@@ -8,7 +8,7 @@ import click
 
 from dmlcts.conformance.commands.common import mapper, processes_option
 from dmlcts.conformance.commands.faults import common
-from dmlcts.conformance.commands.faults.common import operators_of, planted_in, tracked
+from dmlcts.conformance.commands.faults.common import operators_of, planted_in, track_work
 from dmlcts.conformance.faults.hunt.hunt import Hunter
 from dmlcts.conformance.faults.hunt.subsumption import digest, hardest, write
 from dmlcts.spec.model.operator import MEASURED
@@ -22,7 +22,7 @@ def command(operators: tuple[str, ...], shard: str, processes: int) -> None:
     """Works out which faults are found whenever another one is, and writes it down, so that hunts skip them. Slow."""
     names = operators_of(operators, shard)
     with mapper(processes) as mapped:  # one operator after another is written, so that nothing is lost on the way
-        for name, labels in zip(names, tracked(mapped, _hardest, names), strict=True):
+        for name, labels in zip(names, track_work(mapped, _hardest, names), strict=True):
             write({name: labels}, {name: digest(planted_in(name))})
             faults = sum(not mutant.no_fault for mutant in planted_in(name))
             click.echo(f"{name}: {len(labels)} of {faults} faults are not found whenever another is")

@@ -17,7 +17,7 @@ from dmlcts.conformance.execution.judge import FORMATS
 from dmlcts.conformance.execution.judge.unchecked import vacuous_reasons
 from dmlcts.conformance.runner.folder.journal import read_run
 from dmlcts.conformance.runner.planning.options import UsageError
-from dmlcts.conformance.runner.screen.terminal import console, counted
+from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.reports.formats.markdown import plain
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.record import FAIL, PASS, Record, Result
@@ -126,9 +126,9 @@ def command(results: tuple[Path, ...], table_file: Path | None, verbose: bool) -
     names = list(_run_names(records))
     found = rows(records)
     if table_file:
-        write_text(table_file, markdown(records, names, found, unchecked(records), verbose))
+        write_text(table_file, markdown(records, names, found, unchecked_bounds(records), verbose))
     out = console()
-    for title, head, lines in _tables(names, found, unchecked(records), verbose):
+    for title, head, lines in _tables(names, found, unchecked_bounds(records), verbose):
         printed = Table(box=None, pad_edge=False, header_style="dim", title=title or None, title_justify="left")
         for name in head:
             printed.add_column(escape(name), overflow="fold")
@@ -153,10 +153,10 @@ def rows(records: Sequence[Record]) -> list[Row]:
     types = list(abi().data_types)
     places = sorted(measured, key=lambda place: (place[0], types.index(place[1].split()[0])))
     with_bounds = ((place, bound_text(load(place[0]), place[1])) for place in places)
-    return [Row(*place, bound, tuple(map(seen, measured[place]))) for place, bound in with_bounds if bound != "exact"]
+    return [Row(*place, bound, tuple(map(run_errors, measured[place]))) for place, bound in with_bounds if bound != "exact"]
 
 
-def unchecked(records: Sequence[Record]) -> list[Unchecked]:
+def unchecked_bounds(records: Sequence[Record]) -> list[Unchecked]:
     """Vacuous bounds, by operator, output data type, run and reason: what no entry explains stands alone.
 
     Raises:
@@ -189,7 +189,7 @@ def operator_of(result: Result) -> Operator:
         raise UsageError(f"{problem}; use the version of the suite that ran it") from None
 
 
-def seen(results: Sequence[Result]) -> RunErrors | None:
+def run_errors(results: Sequence[Result]) -> RunErrors | None:
     """The summary of one run's measured results; None if there are none."""
     if not results:
         return None
@@ -340,7 +340,7 @@ def _tables(
 
 def unchecked_text(one: Unchecked) -> str:
     """``12 of 4,860 elements, 2 cases``."""
-    return f"{one.elements:,} of {one.judged:,} elements, {counted(one.cases, 'case')}"
+    return f"{one.elements:,} of {one.judged:,} elements, {count_of(one.cases, 'case')}"
 
 
 def seen_text(run: RunErrors | None) -> str:
@@ -348,7 +348,7 @@ def seen_text(run: RunErrors | None) -> str:
     if run is None:
         return "-"
     share = "" if run.share is None else f" ({100 * run.share:.3g} %)"
-    texts = [f"{_number(run.worst)} ULP{share}, {counted(run.passed, 'case')}"] if run.passed else []
+    texts = [f"{_number(run.worst)} ULP{share}, {count_of(run.passed, 'case')}"] if run.passed else []
     if run.failed:
         texts.append(f"{run.failed:,} failed, by up to {_number(run.failed_by)} ULP")
     return "; ".join(texts)
@@ -361,7 +361,7 @@ def _notes(records: Sequence[Record], names: Sequence[str], found: Sequence[Row]
         judged = sum(run.passed for row in found if (run := row.runs[number]) is not None) + failed
         manifest = record.manifest
         which = f"level {manifest.level}, {manifest.started[:10]}, spec {manifest.spec_version}"
-        yield f"{name}: {which}; {counted(judged, 'case')} with a measured error, {failed:,} of them failed"
+        yield f"{name}: {which}; {count_of(judged, 'case')} with a measured error, {failed:,} of them failed"
     if len({record.manifest.spec_version for record in records}) > 1:
         yield "The runs used different specs or operators: a percentage refers to the bound at that time."
     if not found:

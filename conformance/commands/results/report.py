@@ -10,9 +10,9 @@ from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.conformance.commands.results.supplement import SpecSupplement
 from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
-from dmlcts.conformance.runner.explaining.known import unexplained
+from dmlcts.conformance.runner.explaining.known import unexplained_operators
 from dmlcts.conformance.runner.folder.journal import read_run
-from dmlcts.conformance.runner.folder.out_folder import claimed
+from dmlcts.conformance.runner.folder.out_folder import claim_folder
 from dmlcts.conformance.runner.screen.terminal import console
 from dmlcts.reports import write_all
 
@@ -27,11 +27,11 @@ def command(results: Path, out: Path) -> None:
     that of an interrupted run, 130.
     """
     record = read_run(results)
-    for name in unexplained(record):
+    for name in unexplained_operators(record):
         click.echo(
             f"dmlcts: the rows of {name} are stale, so its failures are not explained: `dmlcts spec arrays {name}`", err=True
         )
-    with claimed(out):
+    with claim_folder(out):
         explanations = explain(record, MOST_OPERATORS)
         write_all(record, out, SpecSupplement(record.manifest.level), explanations)
     print_summary(record, console(), out, explanations)

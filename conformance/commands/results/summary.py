@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from dmlcts.reports.claim.claim import claim_of
-from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more, remarks
-from dmlcts.reports.record.groups import deciding
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
+from dmlcts.reports.record.groups import deciding_results
 from dmlcts.reports.record.record import NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, Record, Result
 from dmlcts.reports.record.verdict import SYMBOLS, interruption, matrix, total, unused_waivers, without_support
 
@@ -46,9 +46,9 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
         table.add_row(escape(operator), *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
     console.print(table)
     print_explanations(explanations[:MOST_SHOWN], console)
-    if note := more(explanations):
+    if note := rest_sentence(explanations):
         console.print(f"[dim]{escape(note)}[/]")
-    decisive = deciding(record.results)
+    decisive = deciding_results(record.results)
     for result in decisive[:_SHOWN]:
         console.print(f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(_problem(result))}")
         if result.repro:

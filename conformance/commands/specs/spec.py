@@ -16,7 +16,7 @@ from dmlcts.conformance.commands.common import json_option, operator_named, prin
 from dmlcts.conformance.commands.specs import spec_coverage, spec_factors, spec_findings, spec_new, spec_pin, spec_site
 from dmlcts.conformance.commands.specs.spec_show import print_operator
 from dmlcts.conformance.runner.planning.options import UsageError
-from dmlcts.conformance.runner.screen.terminal import console, counted
+from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.written import written_wrong
 from dmlcts.generator.covering.cases import arrays_of, is_stale
@@ -29,7 +29,7 @@ from dmlcts.spec.pages.sections import constants_of
 from dmlcts.spec.reading import file_form
 from dmlcts.spec.reading.document import LARGEST, SpecError, read
 from dmlcts.spec.reading.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
-from dmlcts.spec.reading.measured import checked, checked_census, networks_of
+from dmlcts.spec.reading.measured import checked_census, networks_of, validated_document
 from dmlcts.spec.reading.promises import plain
 from dmlcts.spec.untrusted.files import InputError, read_text
 from dmlcts.spec.writing.yaml_writer import yaml_text
@@ -92,7 +92,7 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
     if as_json:
         data = {
             "networks": networks_of(measured_folder(), found.name),
-            "measured": plain(found.measured),
+            "measured": plain(found.probe_measurements),
             "accepts": plain(found.accepts),
             "constants": constants_of(found),
         }
@@ -124,11 +124,11 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
             click.echo(problem["problem"], err=True)
         for line in chain.from_iterable(advice.values()):
             click.echo(line)
-        click.echo(f"{_counted(len(chosen), 'file')} checked, {_counted(len(problems), 'problem')}")
+        click.echo(f"{_count_of(len(chosen), 'file')} checked, {_count_of(len(problems), 'problem')}")
     raise click.exceptions.Exit(1 if problems else 0)
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_of(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
@@ -136,7 +136,7 @@ def _problems(file: Path) -> Iterator[str]:
     """What is wrong with a spec file; the first thing alone where it is so wrong that nothing can be made of it."""
     try:
         if file.parent.name == "measured":
-            checked(read(file), file)
+            validated_document(read(file), file)
             return
         if file.parent.name == "census":
             checked_census(read(file), file)
@@ -207,11 +207,11 @@ def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
     else:
         out = console()
         for file, page, differences in found:
-            out.print(f"[bold]{page.operator}[/] {escape(str(file))}: {counted(len(differences), 'difference')}")
+            out.print(f"[bold]{page.operator}[/] {escape(str(file))}: {count_of(len(differences), 'difference')}")
             for difference in differences:
                 explained = f"erratum {difference.erratum}" if difference.erratum else "[bold red]in no erratum[/]"
                 out.print(f"  {escape(difference.key)}: {escape(difference.message)} ({explained})")
             for text in page.unread:
                 out.print(f"  [yellow]not read:[/] {escape(text)}")
-        out.print(f"{counted(unexplained, 'difference')} that no erratum explains")
+        out.print(f"{count_of(unexplained, 'difference')} that no erratum explains")
     raise click.exceptions.Exit(1 if unexplained else 0)

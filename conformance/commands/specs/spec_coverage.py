@@ -63,7 +63,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
     names = names_given(operators) or [operator.name for operator in sound()]
     stderr = Console(stderr=True)
     with mapper(processes) as mapped:
-        results = mapped(partial(_found, together=together), names)
+        results = mapped(partial(_find, together=together), names)
         found = list(track(results, "specs", len(names), console=stderr, transient=True, disable=not stderr.is_terminal))
     if as_json:
         entries = list(map(_json, found))
@@ -77,7 +77,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
     raise click.exceptions.Exit(0 if all(entry.complete and not entry.too_few for entry in found) else 1)
 
 
-def _found(name: str, together: bool) -> Found:
+def _find(name: str, together: bool) -> Found:
     operator = load(name)
     given = OperatorCases(operator, operator_cases(name))
     problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
@@ -97,7 +97,7 @@ def _first(problems: list[str]) -> list[str]:
 
 def _json(found: Found) -> dict[str, Any]:
     entry = found.coverage
-    columns = {c.name: {"promised": c.promised, "covered": c.covered, "missing": list(c.missing)} for c in entry.columns}
+    columns = {c.name: {"promised": c.promised, "covered": c.covered_count, "missing": list(c.missing)} for c in entry.columns}
     tuples = {k: {"feasible": c.feasible, "covered": c.covered, "missing": list(c.missing)} for k, c in found.together.items()}
     own = {"operator": entry.operator, "cases": entry.cases, "complete": found.complete}
     return {
@@ -116,7 +116,8 @@ def _print_coverage(found: Sequence[Found]) -> None:
         table.add_column(name, justify="right")
     for entry in (each.coverage for each in found):
         cells = [
-            f"[red]{c.covered}/{c.promised}[/]" if c.missing else str(c.promised) if c.promised else "–" for c in entry.columns
+            f"[red]{c.covered_count}/{c.promised}[/]" if c.missing else str(c.promised) if c.promised else "–"
+            for c in entry.columns
         ]
         table.add_row(entry.operator, *cells, str(entry.cases))
     out = console()

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from dmlcts.conformance.commands.common import json_option, mapper, names_given, operator_named, print_json, processes_option
 from dmlcts.conformance.runner.screen.terminal import console
-from dmlcts.generator.covering.cases import about, is_stale
+from dmlcts.generator.covering.cases import empty_array, is_stale
 from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.stored import STRENGTHS, CoveringArray, read_arrays, write_arrays
 from dmlcts.generator.facts.factors import model_of
@@ -93,7 +93,7 @@ def _store(name: str) -> dict[str, int]:
 def _store_fresh(name: str) -> dict[str, int]:
     """A single section, whatever was there."""
     plan = plan_of(load(name))
-    array = with_random(plan, compute_rows(plan, "full", about(plan)))
+    array = with_random(plan, compute_rows(plan, "full", empty_array(plan)))
     write_arrays(name, array)
     return _rows_of(array)
 

@@ -18,7 +18,7 @@ from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.formats.markdown import plain
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, read_waivers
 from dmlcts.reports.record.files import write_text
-from dmlcts.reports.record.versions import within
+from dmlcts.reports.record.versions import is_within
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.model.source import EFFECTS, Erratum
 
@@ -63,10 +63,13 @@ def page(operators: Sequence[Operator], waivers: Sequence[Waiver]) -> str:
     found = findings(operators)
     versions = sorted({erratum.measured for erratum, _ in found} - {""})
     sections = (
-        ("Bugs that are waived", _waived([waiver for waiver in waivers if _is_about(waiver, versions)])),
-        *((f"DirectML.dll {words}", _listed(found, partial(_has, effect), shortened=True)) for effect, words in EFFECTS.items()),
-        ("The documents contradict each other", _listed(found, lambda e: e.severity == CONTRADICTION and not e.effect)),
-        ("Errors of the documentation", _listed(found, lambda e: e.severity == ERRATUM)),
+        ("Bugs that are waived", _list_waived([waiver for waiver in waivers if _is_about(waiver, versions)])),
+        *(
+            (f"DirectML.dll {words}", _list_findings(found, partial(_has, effect), shortened=True))
+            for effect, words in EFFECTS.items()
+        ),
+        ("The documents contradict each other", _list_findings(found, lambda e: e.severity == CONTRADICTION and not e.effect)),
+        ("Errors of the documentation", _list_findings(found, lambda e: e.severity == ERRATUM)),
     )
     notes = sum(erratum.severity not in (CONTRADICTION, ERRATUM) for operator in operators for erratum in operator.errata)
     lines = [
@@ -112,7 +115,7 @@ def _has(effect: str, erratum: Erratum) -> bool:
     return erratum.effect == effect
 
 
-def _listed(found: Sequence[Finding], wanted: Callable[[Erratum], bool], shortened: bool = False) -> Iterator[str]:
+def _list_findings(found: Sequence[Finding], wanted: Callable[[Erratum], bool], shortened: bool = False) -> Iterator[str]:
     for erratum, operators in found:
         if wanted(erratum):
             text = _of_the_dll(erratum.text) if shortened else erratum.text
@@ -128,10 +131,10 @@ def _of_the_dll(text: str) -> str:
 def _is_about(waiver: Waiver, versions: Sequence[str]) -> bool:
     """Whether a waiver is about one of these versions of DirectML.dll, or about any."""
     ranges = waiver.versions.get("DirectML")
-    return ranges is None or any(within(version, text) for version in versions for text in ranges)
+    return ranges is None or any(is_within(version, text) for version in versions for text in ranges)
 
 
-def _waived(waivers: Sequence[Waiver]) -> Iterator[str]:
+def _list_waived(waivers: Sequence[Waiver]) -> Iterator[str]:
     for reason, group in groupby(sorted(waivers, key=lambda waiver: waiver.reason), key=lambda waiver: waiver.reason):
         cases = [waiver.cases for waiver in group]
         operators = sorted({case.partition("/")[0] for case in cases})

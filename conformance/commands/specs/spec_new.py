@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.commands.specs.spec_template import begun, function
+from dmlcts.conformance.commands.specs.spec_template import begin_spec, function
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reference.registry import reference_of
 from dmlcts.spec.model.abi import abi
@@ -31,14 +31,14 @@ def command(name: str, like: str | None, family: str | None) -> None:
     checked marked so. Works in a checkout only, where it overwrites nothing.
     """
     root = checkout()
-    name = known(name)
+    name = known_name(name)
     other = _other(name, like)
     family = family or _family(name, other)
     if family is None or not re.fullmatch(r"[a-z][a-z_]*", family):
         families = ", ".join(sorted(folder.name for folder in operators_folder().iterdir() if folder.is_dir()))
         raise UsageError(f"say with --family in which folder below spec/operators it belongs: {families}, or a new one")
     file = operators_folder() / family / f"{name.lower()}.yaml"
-    text = begun(name, other, earlier=other in _earlier(name))
+    text = begin_spec(name, other, earlier=other in _earlier(name))
     _write(file, text)
     click.echo(f"began {file.relative_to(root)}" + (f", from {other}" if other else ""))
     try:
@@ -82,7 +82,7 @@ def checkout() -> Path:
     return root
 
 
-def known(name: str) -> str:
+def known_name(name: str) -> str:
     """The operator that is to be begun. Raises UsageError if the ABI has none of that name, or there is a spec of it."""
     name = name.upper().removeprefix("DML_OPERATOR_").removeprefix("DML_").removesuffix("_OPERATOR_DESC")
     if name not in abi().operator_types:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dmlcts.spec.model.abi import abi, feature_level, introduced
+from dmlcts.spec.model.abi import abi, feature_level, first_level
 from dmlcts.spec.model.operator import Field, Operator
 from dmlcts.spec.reading.document import parse, read
 from dmlcts.spec.reading.file_form import CASES, ORDER, SCHEMA
@@ -24,9 +24,9 @@ OWN = ("operator", "type", "introduced", "summary", "accepts", "examples", "erra
 # The spec
 
 
-def begun(name: str, other: str | None, earlier: bool = False) -> str:
+def begin_spec(name: str, other: str | None, earlier: bool = False) -> str:
     """The text of a spec file to begin with. ``other``: the operator or profile that it is like, ``earlier`` if it is an earlier version."""
-    level = introduced(name)
+    level = first_level(name)
     head = {
         "operator": name,
         "type": abi().operator_types[name],
@@ -37,7 +37,7 @@ def begun(name: str, other: str | None, earlier: bool = False) -> str:
     evidence = _EVIDENCE.format(name=name)
     plain = {section: text.format(level=level) for section, text in _PLAIN.items()}
     if other is None:
-        return f"{start}\n{_joined(plain)}\n{evidence}\n{_cases(['InputTensor'])}"
+        return f"{start}\n{_join_sections(plain)}\n{evidence}\n{_cases(['InputTensor'])}"
     if other not in operator_names():
         given = dict(profile(other).data)
         if "support" in given:
@@ -45,10 +45,10 @@ def begun(name: str, other: str | None, earlier: bool = False) -> str:
         missing = {section: text for section, text in plain.items() if section not in given}
         inputs = [field["name"] for field in given.get("fields", ()) if field["kind"] == "input"]
         cases = "" if "values" in given.get("cases", {}) else f"\n{_cases(inputs or ['InputTensor'])}"
-        return f"{start}extends: {other}\n\n{_inherited(other, given)}\n{_joined(missing)}\n{evidence}{cases}"
+        return f"{start}extends: {other}\n\n{_profile_comments(other, given)}\n{_join_sections(missing)}\n{evidence}{cases}"
     if earlier:
         return f"{start}extends: {other}\n\n{_EARLIER}{_yaml({'support': _tables(_support(other), name)})}\n{evidence}"
-    promises, cases = _copied(other, name)
+    promises, cases = _copy_promises(other, name)
     return f"{start}\n{promises}{_found_about(other)}{evidence}{cases}"
 
 
@@ -119,7 +119,7 @@ _LONG = 12
 """More lines of a section of an inherited ``cases`` are only counted."""
 
 
-def _joined(sections: Mapping[str, str]) -> str:
+def _join_sections(sections: Mapping[str, str]) -> str:
     return "\n".join(sections.values())
 
 
@@ -135,7 +135,7 @@ def _cases(inputs: Sequence[str]) -> str:
     return _CASES + "".join(_VALUES.format(name=name) for name in inputs)
 
 
-def _inherited(name: str, data: Mapping[str, Any]) -> str:
+def _profile_comments(name: str, data: Mapping[str, Any]) -> str:
     """What a profile gives, as comments: its fields, constraints, shapes and cases."""
     lines = [
         f"Inherited from the profile {name}. Write a part only where it differs, and name in `without` what does not hold:",
@@ -162,7 +162,7 @@ def _symbols(cases: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(symbol for entry in entries for symbol in entry))
 
 
-def _copied(other: str, name: str) -> tuple[str, str]:
+def _copy_promises(other: str, name: str) -> tuple[str, str]:
     """The promises of another operator's file as they stand there, but for what is its own, and what cases do with them."""
     sections = _sections(other)
     sections["support"] = f"{_with_tables(other, _support(other), name)}\n"
@@ -208,7 +208,7 @@ def _support(other: str) -> Sequence[Mapping[str, Any]]:
 
 def _tables(tables: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
     """Those tables from the level of this operator on; the oldest has that level."""
-    level = introduced(name)
+    level = first_level(name)
     newer = [table for table in tables if feature_level(table["level"]) > level]
     rest = [table for table in tables if table not in newer] or tables[-1:]
     first = rest[0]["level"]

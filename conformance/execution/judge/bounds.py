@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.execution.judge.formats import EXTENDED, FORMATS, Format, ulp, widened
+from dmlcts.conformance.execution.judge.formats import EXTENDED, FORMATS, Format, ulp, widen
 from dmlcts.conformance.execution.judge.long_sums import LongSums
 from dmlcts.reference.answer import Answer, host
 from dmlcts.spec.model.abi import DataType
@@ -53,7 +53,7 @@ class BoundInputs:
     def reference(self) -> Array:
         """The expected values, in the wide type, not rounded."""
         assert self.expected is not None
-        return widened(self.expected, self.wide)
+        return widen(self.expected, self.wide)
 
     @property
     def reference_rounded(self) -> bool:
@@ -105,7 +105,7 @@ class BoundInputs:
         value = getattr(self.answer, name)
         if value is None:
             raise ValueError(f"tolerance class {self.tolerance.judge} needs Answer.{name}: the reference must give it")
-        return widened(local(value), self.wide)
+        return widen(local(value), self.wide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ def _long_sums(given: BoundInputs, smallest: Any, p_acc: int, magnitude: Array, 
     """The statistics of long sums, but where terms are off themselves: what they are off by may have one sign."""
     if not given.parameter("together", 1):
         return None
-    found = LongSums.of(given.form, smallest, p_acc, magnitude, terms)
+    found = LongSums.from_terms(given.form, smallest, p_acc, magnitude, terms)
     return None if found is None or np.any(given.slack) else found
 
 

@@ -100,7 +100,7 @@ def judge(
         given = BoundInputs(actual, expected, answer, tolerance, output, info)
         bound = CLASSES[name](given)
         bound = bound if terms_vary else replace(bound, long_sums=None)
-        found = within(given, bound, checks) if bound.right is None else Comparison(bound.right)
+        found = compare_within(given, bound, checks) if bound.right is None else Comparison(bound.right)
         return _verdict(given, bound, found, name, tensor, limit)
 
 
@@ -111,7 +111,7 @@ def _all_equal(actual: Array, expected: Array, tolerance: Tolerance, data_type: 
     return bool(equal(actual, expected).all()) and not (data_type.is_float and ZERO_SIGN in checks)
 
 
-def within(given: BoundInputs, bound: Bound, checks: Collection[str]) -> Comparison:
+def compare_within(given: BoundInputs, bound: Bound, checks: Collection[str]) -> Comparison:
     """Compares real numbers: ``|actual - r| <= allowed``, and the values that are not finite."""
     form, reference = given.form, given.reference
     actual = given.actual.astype(given.wide)
@@ -122,7 +122,7 @@ def within(given: BoundInputs, bound: Bound, checks: Collection[str]) -> Compari
     if infinite.any():
         # An infinite result lies at 2^(emax+1), one ULP past the largest number.
         error = np.where(infinite, (form.largest - np.copysign(1, actual) * clipped) + form.last, error)
-    allowed = _stored(given, bound)
+    allowed = _stored_bound(given, bound)
     right = error <= allowed
     special = ~np.isfinite(reference)
     if special.any():
@@ -159,7 +159,7 @@ def within(given: BoundInputs, bound: Bound, checks: Collection[str]) -> Compari
     return Comparison(right, ulps, signed, exempt, unsigned, shares)
 
 
-def _stored(given: BoundInputs, bound: Bound) -> Array | float:
+def _stored_bound(given: BoundInputs, bound: Bound) -> Array | float:
     """The allowed error, plus what the store and the reference may add. Where no error is allowed, nothing is added."""
     allowed = bound.allowed
     # Direct3D lets a FLOAT16 store truncate.
@@ -201,7 +201,7 @@ def _vacuous(given: BoundInputs, bound: Bound, defined: Array | None) -> int:
     bounds are never compared with less than these.
     """
     if bound.right is None:
-        width, least = _stored(given, bound), float(given.form.smallest)
+        width, least = _stored_bound(given, bound), float(given.form.smallest)
     elif bound.width is not None:
         width, least = bound.width, 2.0
     else:
@@ -257,15 +257,15 @@ def _mismatch(given: BoundInputs, bound: Bound, found: Comparison, tensor: str, 
     values = given.expected
     expected = property_text(given.answer) if values is None else value_text(values.flat[i], given.data_type, as_bits)
     error = None if found.ulps is None or not np.isfinite(found.ulps.flat[i]) else float(found.ulps.flat[i])
-    return Mismatch(tensor, index, expected, actual, error, _allowed(given, bound, found, i))
+    return Mismatch(tensor, index, expected, actual, error, _allowed_text(given, bound, found, i))
 
 
-def _allowed(given: BoundInputs, bound: Bound, found: Comparison, i: int) -> str:
+def _allowed_text(given: BoundInputs, bound: Bound, found: Comparison, i: int) -> str:
     if found.unsigned is not None and found.unsigned.flat[i]:
         return "a zero of the expected sign"
     if bound.says is not None:
         return bound.says(i)
-    allowed = np.broadcast_to(_stored(given, bound), given.actual.shape).flat[i] / given.ulp.flat[i]
+    allowed = np.broadcast_to(_stored_bound(given, bound), given.actual.shape).flat[i] / given.ulp.flat[i]
     return f"{float(allowed):.4g} ULP" + (f" ({bound.because})" if bound.because else "")
 
 

@@ -16,12 +16,12 @@ Array = NDArray[Any]
 def error_map(tensor: str, right: Array, ulps: Array | None, defined: Array | None = None) -> ErrorMap:
     """The map of an output of which ``right`` says which elements are right, and ``ulps`` their errors. Elements that are not ``defined`` have none."""
     sizes = right.shape
-    split = _split(sizes)
+    split = _split_axes(sizes)
     wrong = ~right.reshape(prod(sizes[:split]), prod(sizes[split:]))
     return ErrorMap(tensor, sizes, split, _cells(wrong), *_histograms(right, ulps, defined))
 
 
-def _split(sizes: tuple[int, ...]) -> int:
+def _split_axes(sizes: tuple[int, ...]) -> int:
     """How many axes become rows: so many that rows and columns differ least in number."""
     return min(range(len(sizes)), key=lambda split: abs(prod(sizes[:split]) - prod(sizes[split:])), default=0)
 

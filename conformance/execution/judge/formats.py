@@ -81,7 +81,7 @@ def _place(value: NDArray[Any]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(np.abs(value)).view(f"u{value.dtype.itemsize}").reshape(value.shape).astype(np.uint64)
 
 
-def widened(value: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]:
+def widen(value: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]:
     """``value`` in the format ``wide``. An object array holds exact numbers (int, Fraction, float) and loses as little precision as possible."""
     if value.dtype != object:
         return value.astype(wide)

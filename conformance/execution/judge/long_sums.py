@@ -34,7 +34,7 @@ class LongSums:
     magnitude: NDArray[Any]
 
     @classmethod
-    def of(cls, form: Format, smallest: Any, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> LongSums | None:
+    def from_terms(cls, form: Format, smallest: Any, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> LongSums | None:
         """The statistics of sums with these magnitudes and numbers of terms, stored in ``form``; None if none of them is long.
 
         ``smallest`` is the smallest number that the accumulator does not flush, in the type of the errors.

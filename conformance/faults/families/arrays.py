@@ -54,11 +54,11 @@ _STARTS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
 """Where an output begins that is so long, in the place of where it does."""
 
 
-def _joined(join: Join) -> Any:
+def _join_as(join: Join) -> Any:
     return lambda right, xp, parts, axis: join(parts, axis)
 
 
-def _begun(begin: Callable[[int, int], int]) -> Any:
+def _begin_at(begin: Callable[[int, int], int]) -> Any:
     def part(right: Any, xp: Any, x: Array, axis: int, start: int, size: int) -> Array:
         found: Array = right(xp, x, axis, min(begin(start, size), x.shape[axis] - size), size)
         return found
@@ -66,7 +66,7 @@ def _begun(begin: Callable[[int, int], int]) -> Any:
     return part
 
 
-JOINS: Faults = {label: Fault(does, stages={"data_movement.join": _joined(join)}) for label, (does, join) in _JOINS.items()}
-PARTS: Faults = {label: Fault(does, stages={"data_movement.part": _begun(begin)}) for label, (does, begin) in _STARTS.items()}
+JOINS: Faults = {label: Fault(does, stages={"data_movement.join": _join_as(join)}) for label, (does, join) in _JOINS.items()}
+PARTS: Faults = {label: Fault(does, stages={"data_movement.part": _begin_at(begin)}) for label, (does, begin) in _STARTS.items()}
 
 FAULTS: Table = {"JOIN": JOINS, "SPLIT": PARTS}

@@ -15,8 +15,8 @@ from dmlcts.conformance.faults.model.fault import (
     Inputs,
     Table,
     Where,
-    after,
     as_float16,
+    change_result,
     roundings,
     with_input,
 )
@@ -30,7 +30,7 @@ Rows = Mapping[str, tuple[str, Stages]]
 """By label: what it does, and the stages that are replaced."""
 
 
-def planted(rows: Rows, prefix: str = "", when: Where | None = None, types: tuple[str, ...] = ()) -> Faults:
+def faults_of(rows: Rows, prefix: str = "", when: Where | None = None, types: tuple[str, ...] = ()) -> Faults:
     """The faults that rows name."""
     return {f"{prefix}{label}": Fault(does, stages=stages, when=when, types=types) for label, (does, stages) in rows.items()}
 
@@ -40,7 +40,7 @@ def has(*names: str) -> Where:
     return lambda desc: all(desc.fields.get(name) is not None for name in names)
 
 
-def before(stage: str, change: Callable[..., tuple[Any, ...]]) -> Stages:
+def change_arguments(stage: str, change: Callable[..., tuple[Any, ...]]) -> Stages:
     """Other arguments of a stage, without the first: the array namespace."""
     return {stage: lambda right, xp, *args: right(xp, *change(*args))}
 
@@ -64,7 +64,7 @@ def _by_elements(x: Array) -> Array:
     return x.swapaxes(1, 2).reshape(batch, positions, width, heads).transpose(0, 3, 1, 2)
 
 
-def _split(change: Change, *which: str) -> Stages:
+def _change_split(change: Change, *which: str) -> Stages:
     return {"attention.split": lambda right, xp, part, *rest: (change if part in which else np.asarray)(right(xp, part, *rest))}
 
 
@@ -81,7 +81,7 @@ _HEADS: Mapping[str, tuple[str, Change]] = {
 }
 HEADS: Faults = {
     **{
-        f"{name}-{label}": Fault(f"reads {does} ({name})", stages=_split(change, *which))
+        f"{name}-{label}": Fault(f"reads {does} ({name})", stages=_change_split(change, *which))
         for name, which in (("query", PARTS[:1]), ("key", PARTS[1:2]), ("value", PARTS[2:]), ("all", PARTS))
         for label, (does, change) in _HEADS.items()
     },
@@ -89,7 +89,8 @@ HEADS: Faults = {
         "reads values with heads as wide as those of keys", stages={"attention.split": _values_at_key_width}
     ),
     "output-beyond-16-queries-lost": Fault(
-        "computes 16 queries at most", stages=before("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],))
+        "computes 16 queries at most",
+        stages=change_arguments("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],)),
     ),
 }
 
@@ -117,7 +118,7 @@ BiasSizes = Sequence[tuple[int, int]]
 
 def bias_read(change: Callable[[Array, BiasSizes], Array]) -> Stages:
     """BiasTensor's elements read in another order."""
-    return before("attention.bias", lambda elements, sizes: (change(elements, sizes), sizes))
+    return change_arguments("attention.bias", lambda elements, sizes: (change(elements, sizes), sizes))
 
 
 def _bias_by_heads(elements: Array, sizes: BiasSizes) -> Array:
@@ -133,7 +134,7 @@ def _bias_by_thirds(elements: Array, sizes: BiasSizes) -> Array:
 
 
 _BIASES: Rows = {
-    "not-of-key": ("adds no bias to keys", after("attention.bias", lambda found: [found[0], 0 * found[1], found[2]])),
+    "not-of-key": ("adds no bias to keys", change_result("attention.bias", lambda found: [found[0], 0 * found[1], found[2]])),
     "by-heads": ("reads BiasTensor as if all of a head stood together", bias_read(_bias_by_heads)),
     "by-thirds": ("uses a third of BiasTensor for each of queries, keys and values", bias_read(_bias_by_thirds)),
 }
@@ -142,7 +143,7 @@ OPERANDS: Faults = {
     **_stacks("Query", "Key"),
     **_stacks("Key", "Value"),
     **_stacks(*PARTS),
-    **planted(_BIASES, "bias-", has("BiasTensor")),
+    **faults_of(_BIASES, "bias-", has("BiasTensor")),
 }
 
 
@@ -152,11 +153,11 @@ OPERANDS: Faults = {
 def _elements(count: Callable[[int], int]) -> Stages:
     """The first elements of a head alone."""
 
-    def some(x: Estimate) -> Estimate:
+    def some_elements(x: Estimate) -> Estimate:
         width = count(x.value.shape[-1])
         return Estimate(x.value[..., :width], x.error[..., :width])
 
-    return before("attention.product", lambda query, key: (some(query), some(key)))
+    return change_arguments("attention.product", lambda query, key: (some_elements(query), some_elements(key)))
 
 
 def _not_of_past(desc: OperatorDesc, inputs: Inputs) -> Inputs:
@@ -168,17 +169,17 @@ def _not_of_past(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 _SCORES: Rows = {
     "scale-by-root-of-width": (
         "scales by the root of a head's size, and not by Scale",
-        before("attention.score", lambda products, scale, *rest: (products, products.width**-0.5, *rest)),
+        change_arguments("attention.score", lambda products, scale, *rest: (products, products.width**-0.5, *rest)),
     ),
     "rest-of-4-elements-lost": ("ignores what a division of a head by 4 leaves", _elements(lambda width: width // 4 * 4 or width)),
     "elements-beyond-32-lost": ("multiplies 32 elements of a head at most", _elements(lambda width: 32)),
 }
 
 SCORES: Faults = {
-    **planted(_SCORES),
+    **faults_of(_SCORES),
     "position-bias-scaled": Fault(
         "scales the position bias too",
-        stages=before("attention.score", lambda products, scale, bias, *rest: (products, scale, scale * bias, *rest)),
+        stages=change_arguments("attention.score", lambda products, scale, bias, *rest: (products, scale, scale * bias, *rest)),
         when=has("RelativePositionBiasTensor"),
     ),
     "position-bias-not-of-past": Fault(
@@ -209,7 +210,7 @@ def _max(*axes: int) -> Change:
     return lambda x: x.max(axis=axes, keepdims=True)
 
 
-def _padded(desc: OperatorDesc, inputs: Inputs) -> Inputs:
+def _pad_keys(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     """Keys and values of 0 behind the right ones."""
     behind = [(0, 0)] * (inputs["KeyTensor"].ndim - 2) + [(0, -inputs["KeyTensor"].shape[-2] % 4), (0, 0)]
     return {**inputs, **{name: np.pad(inputs[name], behind) for name in ("KeyTensor", "ValueTensor")}}
@@ -217,10 +218,10 @@ def _padded(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 
 def _keys(inside: Callable[[Array, int], Array]) -> Stages:
     """Some of the keys alone, by their index and number."""
-    return after("attention.score", lambda x: np.where(inside(np.arange(x.shape[-1]), x.shape[-1]), x, -np.inf))
+    return change_result("attention.score", lambda x: np.where(inside(np.arange(x.shape[-1]), x.shape[-1]), x, -np.inf))
 
 
-def _summed(a: Array, b: Array) -> Array:
+def _sum_in_half(a: Array, b: Array) -> Array:
     """A matrix product whose terms are added one after another in FLOAT16. There may be fewer heads of ``b``."""
     b = np.repeat(b, a.shape[1] // b.shape[1], axis=1)
     terms = a.astype(np.float16)[..., None] * b.astype(np.float16)[:, :, None]
@@ -234,10 +235,14 @@ _SOFTMAX: Rows = {
     "keys-beyond-256-lost": ("attends to 256 keys at most", _keys(lambda at, count: at < 256)),
 }
 _OF_FLOAT16: Rows = {
-    "scores-of-float16-in-float16": ("computes scores of FLOAT16 in FLOAT16", after("attention.score", as_float16)),
+    "scores-of-float16-in-float16": ("computes scores of FLOAT16 in FLOAT16", change_result("attention.score", as_float16)),
     "products-summed-in-float16": (
         "sums products in FLOAT16",
-        {"attention.product": lambda right, xp, q, k: replace(right(xp, q, k), value=_summed(q.value, k.value.swapaxes(-1, -2)))},
+        {
+            "attention.product": lambda right, xp, q, k: replace(
+                right(xp, q, k), value=_sum_in_half(q.value, k.value.swapaxes(-1, -2))
+            )
+        },
     ),
     "exponentials-summed-in-float16": (
         "sums exponentials in FLOAT16",
@@ -245,14 +250,14 @@ _OF_FLOAT16: Rows = {
     ),
     "values-summed-in-float16": (
         "sums values in FLOAT16",
-        {"attention.weigh": lambda right, xp, w, v: replace(right(xp, w, v), value=_summed(w.value, v.value))},
+        {"attention.weigh": lambda right, xp, w, v: replace(right(xp, w, v), value=_sum_in_half(w.value, v.value))},
     ),
 }
 
 SOFTMAX: Faults = {
-    **planted(_SOFTMAX),
-    "padding-counts-4": Fault("counts keys of 0 up to a multiple of 4", inputs=_padded, when=has("KeyTensor", "ValueTensor")),
-    **planted(_OF_FLOAT16, types=("FLOAT16",)),
+    **faults_of(_SOFTMAX),
+    "padding-counts-4": Fault("counts keys of 0 up to a multiple of 4", inputs=_pad_keys, when=has("KeyTensor", "ValueTensor")),
+    **faults_of(_OF_FLOAT16, types=("FLOAT16",)),
     **roundings("scores", "attention.score"),
     **roundings("attention-weights", "attention.softmax"),
 }

@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.families.attention import BiasSizes, Change, Rows, Stages, before, bias_read, has, planted
+from dmlcts.conformance.faults.families.attention import (
+    BiasSizes,
+    Change,
+    Rows,
+    Stages,
+    bias_read,
+    change_arguments,
+    faults_of,
+    has,
+)
 from dmlcts.conformance.faults.model.fault import Array, Fault, Faults, Inputs, Table, Value, Where
 from dmlcts.reference.operators.attention.kv_cache import past_lengths
 from dmlcts.reference.operators.attention.masks import Mask, Sizes, causal
@@ -31,11 +40,11 @@ def _counts(change: Change) -> Stages:
     return _masks(lambda mask: replace(mask, count=change(mask.count)))
 
 
-def _filled(value: float) -> Stages:
+def _fill_masks(value: float) -> Stages:
     return _masks(lambda mask: replace(mask, fill=value))
 
 
-def _unscored(products: Any, scale: float, bias: Array | None, mask: Mask, *rest: Any) -> tuple[Any, ...]:
+def _drop_scores(products: Any, scale: float, bias: Array | None, mask: Mask, *rest: Any) -> tuple[Any, ...]:
     """Scores of 0 where they are masked, to which MaskFilterValue is added."""
     seen = mask.count <= 0
     return replace(products, value=products.value * seen), scale, None if bias is None else bias * seen, mask, *rest
@@ -53,12 +62,12 @@ def _of_past(change: Callable[[Array, int], Array]) -> Stages:
 
 def _ranges(change: Callable[[Array, Array, Sizes], tuple[Array, Array]]) -> Stages:
     """Other starts and ends of the keys that are seen, one for each batch."""
-    return before("attention.outside_range", lambda starts, ends, sizes: (*change(starts, ends, sizes), sizes))
+    return change_arguments("attention.outside_range", lambda starts, ends, sizes: (*change(starts, ends, sizes), sizes))
 
 
 def _segments(change: Callable[[Array, Array, Array, Sizes], tuple[Array, Array, Array]]) -> Stages:
     """Other lengths of keys (``a``), starts of queries with the last end (``b``), and starts of keys (``c``)."""
-    return before("attention.outside_segments", lambda a, b, c, sizes: (*change(a, b, c, sizes), sizes))
+    return change_arguments("attention.outside_segments", lambda a, b, c, sizes: (*change(a, b, c, sizes), sizes))
 
 
 def _in_each_batch(right: Instead, xp: Any, lengths: Array, queries: Array, keys: Array, sizes: Sizes) -> Array:
@@ -71,11 +80,11 @@ def _from_new(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     return {**inputs, "MaskTensor": mask + (mask > 0) * np.int32(inputs["PastKeyTensor"].shape[-2])}
 
 
-def _masked(*kinds: str) -> Where:
+def _has_mask(*kinds: str) -> Where:
     return lambda desc: desc.fields["MaskType"] in kinds
 
 
-_SET = before("attention.score", _unscored)
+_SET = change_arguments("attention.score", _drop_scores)
 _IN_PLACE_OF_BIAS = _masks(lambda mask: replace(mask, replaces_bias=True))
 _BESIDE_BIAS = _masks(lambda mask: replace(mask, replaces_bias=False))
 _BOOLEAN, _LENGTH, _RANGE, _SEGMENTS = (
@@ -87,10 +96,10 @@ _BOOLEAN, _LENGTH, _RANGE, _SEGMENTS = (
 
 _BOOLEAN_ROWS: Rows = {
     "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
-    "as-infinity": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
+    "as-infinity": ("hides keys wholly, whatever MaskFilterValue is", _fill_masks(-np.inf)),
     "scaled": (
         "scales what the mask adds too",
-        before("attention.score", lambda x, scale, bias, m, t: (x, scale, bias, replace(m, fill=scale * m.fill), t)),
+        change_arguments("attention.score", lambda x, scale, bias, m, t: (x, scale, bias, replace(m, fill=scale * m.fill), t)),
     ),
     "not-of-past": ("masks nothing of the past", _of_past(lambda count, past: count * (np.arange(count.shape[-1]) >= past))),
     "of-new-first": ("masks as if the past stood behind", _of_past(lambda count, past: np.roll(count, past, axis=-1))),
@@ -108,7 +117,7 @@ _RANGE_ROWS: Rows = {
 _OF_RANGES: Rows = {
     "set": ("sets scores outside to MaskFilterValue, and does not add it", _SET),
     "beside-position-bias": ("adds MaskFilterValue outside beside the position bias", _BESIDE_BIAS),
-    "as-infinity": ("hides what is outside wholly, whatever MaskFilterValue is", _filled(-np.inf)),
+    "as-infinity": ("hides what is outside wholly, whatever MaskFilterValue is", _fill_masks(-np.inf)),
 }
 _SEGMENT_ROWS: Rows = {
     "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
@@ -118,15 +127,15 @@ _SEGMENT_ROWS: Rows = {
 }
 
 MASKS: Faults = {
-    **planted(_BOOLEAN_ROWS, "boolean-", _masked(_BOOLEAN)),
-    **planted(_LENGTH_ROWS, "length-", _masked(_LENGTH)),
-    **planted(_RANGE_ROWS, "range-", _masked(_RANGE)),
-    **planted(_OF_RANGES, "range-", _masked(_LENGTH, _RANGE)),
-    **planted(_SEGMENT_ROWS, "segment-", _masked(_SEGMENTS)),
+    **faults_of(_BOOLEAN_ROWS, "boolean-", _has_mask(_BOOLEAN)),
+    **faults_of(_LENGTH_ROWS, "length-", _has_mask(_LENGTH)),
+    **faults_of(_RANGE_ROWS, "range-", _has_mask(_RANGE)),
+    **faults_of(_OF_RANGES, "range-", _has_mask(_LENGTH, _RANGE)),
+    **faults_of(_SEGMENT_ROWS, "segment-", _has_mask(_SEGMENTS)),
     "range-from-new": Fault(
         "counts keys from the first that is not of the past, which it never masks",
         inputs=_from_new,
-        when=lambda desc: _masked(_LENGTH, _RANGE)(desc) and has("PastKeyTensor")(desc),
+        when=lambda desc: _has_mask(_LENGTH, _RANGE)(desc) and has("PastKeyTensor")(desc),
     ),
 }
 
@@ -188,7 +197,7 @@ def _key_heads(choose: Callable[[Array, int, int], Array]) -> Stages:
         chosen = choose(np.arange(heads), heads // count, count)
         return mine, Estimate(shared.value[:, chosen], shared.error[:, chosen])
 
-    return {**before("attention.product", change), **before("attention.weigh", change)}
+    return {**change_arguments("attention.product", change), **change_arguments("attention.weigh", change)}
 
 
 def _bias_of_all_heads(elements: Array, sizes: BiasSizes) -> Array:
@@ -203,7 +212,7 @@ def _by_key_head(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     return {**inputs, "RelativePositionBiasTensor": bias}
 
 
-def _grouped(desc: OperatorDesc) -> bool:
+def _is_grouped(desc: OperatorDesc) -> bool:
     return desc.fields["QueryHeadCount"] != desc.fields["KeyValueHeadCount"]
 
 
@@ -214,11 +223,11 @@ _GROUPS: Rows = {
 }
 
 GROUPS: Faults = {
-    **planted(_GROUPS, "groups-", _grouped),
+    **faults_of(_GROUPS, "groups-", _is_grouped),
     "groups-position-bias-of-key-head": Fault(
         "reads the position bias by heads of keys",
         inputs=_by_key_head,
-        when=lambda desc: _grouped(desc) and has("RelativePositionBiasTensor")(desc),
+        when=lambda desc: _is_grouped(desc) and has("RelativePositionBiasTensor")(desc),
     ),
 }
 
@@ -233,7 +242,7 @@ def _zeros_behind(part: str, old: Estimate, new: Estimate, starts: Array) -> tup
 
 def _causal(change: Change) -> Stages:
     """Keys shown as behind a past of other lengths."""
-    return before("attention.causal", lambda lengths, sizes: (change(lengths), sizes))
+    return change_arguments("attention.causal", lambda lengths, sizes: (change(lengths), sizes))
 
 
 def _all_new_seen(right: Instead, xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Mask:
@@ -246,13 +255,13 @@ def _all_new_seen(right: Instead, xp: Any, desc: OperatorDesc, inputs: Inputs, s
 _CACHE: Rows = {
     "by-first-batch": (
         "writes what is new where the first batch's belongs",
-        before("attention.written", lambda part, old, new, starts: (part, old, new, 0 * starts + starts[0])),
+        change_arguments("attention.written", lambda part, old, new, starts: (part, old, new, 0 * starts + starts[0])),
     ),
-    "zeros-behind": ("fills what is behind with zeros", before("attention.written", _zeros_behind)),
+    "zeros-behind": ("fills what is behind with zeros", change_arguments("attention.written", _zeros_behind)),
     "all-new-seen": ("shows all new keys to each query", {"attention.mask": _all_new_seen}),
     "causal-for-first-batch": ("hides keys as for the first batch", _causal(lambda lengths: 0 * lengths + lengths[0])),
     "next-key-seen": ("shows the key behind a query's own position", _causal(lambda lengths: lengths + 1)),
-    "hidden-wholly": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
+    "hidden-wholly": ("hides keys wholly, whatever MaskFilterValue is", _fill_masks(-np.inf)),
 }
 _in_place = has("PastSequenceLengthsTensor")
 
@@ -262,7 +271,7 @@ def _not_written(name: str) -> Fault:
 
 
 CACHE: Faults = {
-    **planted(_CACHE, "cache-", _in_place),
+    **faults_of(_CACHE, "cache-", _in_place),
     **{f"{name}/not-written": _not_written(name) for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor")},
 }
 

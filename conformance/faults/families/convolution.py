@@ -21,7 +21,7 @@ from dmlcts.conformance.faults.model.fault import (
     Faults,
     Inputs,
     Table,
-    after,
+    change_result,
     has,
     with_attributes,
     without_input,
@@ -64,13 +64,13 @@ def _start(change: Callable[[SpatialAxis], int]) -> Desc:
     return misread
 
 
-def _each(name: str, change: Callable[[int], int]) -> Desc:
+def _change_each(name: str, change: Callable[[int], int]) -> Desc:
     return with_attributes(lambda fields: {name: tuple(map(change, fields[name]))})
 
 
 WINDOWS: Faults = {
-    "Strides/at-most-2": Fault("has strides of 2 at most", desc=_each("Strides", lambda stride: min(stride, 2))),
-    "Dilations/at-most-2": Fault("has dilations of 2 at most", desc=_each("Dilations", lambda dilation: min(dilation, 2))),
+    "Strides/at-most-2": Fault("has strides of 2 at most", desc=_change_each("Strides", lambda stride: min(stride, 2))),
+    "Dilations/at-most-2": Fault("has dilations of 2 at most", desc=_change_each("Dilations", lambda dilation: min(dilation, 2))),
     "StartPadding/at-most-1": Fault("pads one element at most", desc=_start(lambda axis: min(axis.start, 1))),
     "StartPadding/mean": Fault("pads alike at both ends", desc=_start(lambda axis: (axis.start + axis.end) // 2)),
     "StartPadding/below-window": Fault(
@@ -83,18 +83,18 @@ WINDOWS: Faults = {
 # What lies outside the input
 
 
-def _padding(does: str, pad: Callable[[Array, list[tuple[int, int]]], Array]) -> Fault:
+def _pad_with(does: str, pad: Callable[[Array, list[tuple[int, int]]], Array]) -> Fault:
     """Padding that holds something else: of the input (N, G, C, *S) and what windows reach over at both ends of its dimensions."""
 
     def instead(right: Right, xp: Any, of: Layer) -> Array:
-        widths = [(start, max(beyond[-1], 0)) for start, beyond in zip(of.geometry.start, _beyond(of), strict=True)]
+        widths = [(start, max(beyond[-1], 0)) for start, beyond in zip(of.geometry.start, _reach_beyond(of), strict=True)]
         geometry = replace(of.geometry, start=(0,) * len(widths))
         return right(xp, replace(of, x=pad(of.x, [(0, 0)] * 3 + widths), geometry=geometry))
 
     return Fault(does, stages={_SUMS: instead}, when=is_forward)
 
 
-def _beyond(of: Layer) -> list[Array]:
+def _reach_beyond(of: Layer) -> list[Array]:
     """How far each window reaches beyond the end of the input, by dimension."""
     g = of.geometry
     axes = zip(g.sizes, of.w.shape[3:], g.strides, g.dilations, g.start, of.x.shape[3:], strict=True)
@@ -110,18 +110,18 @@ def _next_row(x: Array, widths: list[tuple[int, int]]) -> Array:
 
 
 def _end_lost(right: Right, xp: Any, of: Layer) -> Array:
-    return np.where(reduce(np.logical_and.outer, [beyond <= 0 for beyond in _beyond(of)]), right(xp, of), 0.0)
+    return np.where(reduce(np.logical_and.outer, [beyond <= 0 for beyond in _reach_beyond(of)]), right(xp, of), 0.0)
 
 
-def _inside(right: Right, xp: Any, of: Layer) -> Array:
+def _count_inside(right: Right, xp: Any, of: Layer) -> Array:
     """How many elements of the window lie on the input."""
     x, w = (np.ones((1, 1, 1, *array.shape[3:])) for array in (of.x, of.w))
     return right(xp, Layer(x, w, of.geometry, of.sums))
 
 
 PADDING: Faults = {
-    "padding-of-edge": _padding("pads with the outermost element", lambda x, widths: np.pad(x, widths, "edge")),
-    "padding-of-next-row": _padding("reads on in memory beyond the end of a row", _next_row),
+    "padding-of-edge": _pad_with("pads with the outermost element", lambda x, widths: np.pad(x, widths, "edge")),
+    "padding-of-next-row": _pad_with("reads on in memory beyond the end of a row", _next_row),
     "EndPadding/lost": Fault("gives 0 where a window reaches over the end", stages={_SUMS: _end_lost}, when=is_forward),
 }
 
@@ -131,12 +131,12 @@ PADDING: Faults = {
 
 def _input(does: str, change: Change) -> Fault:
     """Other channels for each group, of the input (N, G, C, *S)."""
-    return Fault(does, stages=after("convolution.groups", lambda x: np.broadcast_to(change(x), x.shape)))
+    return Fault(does, stages=change_result("convolution.groups", lambda x: np.broadcast_to(change(x), x.shape)))
 
 
 def _filter(does: str, change: Change) -> Fault:
     """Another filter, of (G, M, C, *K)."""
-    return Fault(does, stages=after(_FILTER, lambda w: np.broadcast_to(change(w), w.shape)))
+    return Fault(does, stages=change_result(_FILTER, lambda w: np.broadcast_to(change(w), w.shape)))
 
 
 def _mask(w: Array, axis: int, kept: Change) -> Array:
@@ -149,16 +149,18 @@ def _channels_last(array: Array) -> Array:
     return np.moveaxis(array.reshape(*array.shape[:2], *array.shape[3:], array.shape[2]), -1, 2)
 
 
-def _apart(x: Array) -> Array:
+def _exchange_dimensions(x: Array) -> Array:
     """What lies in memory, read as if the second and the third dimension were the other way round."""
     return x.reshape(x.shape[0], x.shape[2], x.shape[1], *x.shape[3:]).swapaxes(1, 2)
 
 
 CHANNELS: Faults = {
     "two-groups-at-most": _input("gives later groups the channels of the second", lambda x: x[:, np.arange(x.shape[1]).clip(0, 1)]),
-    "channels-by-groups": _input("reads the channels of a group as apart by the number of groups", _apart),
+    "channels-by-groups": _input("reads the channels of a group as apart by the number of groups", _exchange_dimensions),
     "first-group-filters": _filter("applies the first group's filters in each", lambda w: w[:1]),
-    "filter-channels-exchanged": _filter("reads the filter's channels of input and output the other way round", _apart),
+    "filter-channels-exchanged": _filter(
+        "reads the filter's channels of input and output the other way round", _exchange_dimensions
+    ),
     "filter-channels-last": _filter("reads the filter as if its input channels came last", _channels_last),
     "rest-of-4-channels-lost": _filter(
         "leaves out the channels that a division by 4 leaves", lambda w: w * _mask(w, 0, but_rest_of(4))
@@ -168,9 +170,9 @@ CHANNELS: Faults = {
         "leaves out what a window has beyond 5",
         lambda w: reduce(np.multiply, (_mask(w, axis, first(5)) for axis in range(1, w.ndim - 2)), w),
     ),
-    **sums.of_terms(lambda weight: after(_FILTER, lambda w: w * weight(np.arange(prod(w.shape[2:]))).reshape(w.shape[2:]))),
+    **sums.of_terms(lambda weight: change_result(_FILTER, lambda w: w * weight(np.arange(prod(w.shape[2:]))).reshape(w.shape[2:]))),
     "outputs-by-groups": Fault(
-        "writes a group's channels apart by the number of groups", stages=after(_SUMS, lambda found: found.swapaxes(1, 2))
+        "writes a group's channels apart by the number of groups", stages=change_result(_SUMS, lambda found: found.swapaxes(1, 2))
     ),
 }
 
@@ -197,7 +199,7 @@ def _taps(of: Layer) -> Iterator[Layer]:
 def _last_written(right: Right, xp: Any, of: Layer) -> Any:
     total: Any = 0.0
     for tap in _taps(of):
-        total = np.where(_inside(right, xp, tap) > 0, right(xp, tap), total)
+        total = np.where(_count_inside(right, xp, tap) > 0, right(xp, tap), total)
     return total
 
 
@@ -311,7 +313,7 @@ INTEGERS: Faults = {
     **zero_points("Input", "Filter"),
     **_of_first_group("FilterZeroPointTensor"),
     **sums.of_integers(_SUMS, products),
-    "padding-of-byte-0": _padding("subtracts the zero point from padding too", np.pad),
+    "padding-of-byte-0": _pad_with("subtracts the zero point from padding too", np.pad),
     "product-of-points-lost": Fault(
         "leaves out the product of both zero points, where they come off afterwards",
         stages={_SUMS: _without_product_of_points},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dmlcts.conformance.faults.model.fault import FLOATS, LONG, Array, Fault, Steps, Table, adjusted, computed
+from dmlcts.conformance.faults.model.fault import FLOATS, LONG, Array, Fault, Steps, Table, adjust_results, compute_instead
 from dmlcts.spec.model.abi import data_type
 from dmlcts.spec.model.dtypes import numpy_dtype
 
@@ -154,15 +154,15 @@ _EXCHANGED: Steps = {
 }
 
 FAULTS: Table = {
-    "CAST": {**computed(_CAST), **_CAST_FRACTIONS, **_NAN},
-    "PADDING*": {**computed(_PADDING), **computed(_WRAPPING, when=lambda desc: desc.fields["PaddingMode"] == "WRAP")},
-    "SLICE1": computed(_WINDOWS),
-    "DEPTH_TO_SPACE* SPACE_TO_DEPTH*": adjusted(
+    "CAST": {**compute_instead(_CAST), **_CAST_FRACTIONS, **_NAN},
+    "PADDING*": {**compute_instead(_PADDING), **compute_instead(_WRAPPING, when=lambda desc: desc.fields["PaddingMode"] == "WRAP")},
+    "SLICE1": compute_instead(_WINDOWS),
+    "DEPTH_TO_SPACE* SPACE_TO_DEPTH*": adjust_results(
         {"data_movement.channel_first": {"other-order": ("goes by the other order", lambda first: not first)}}
     ),
-    "REVERSE_SUBSEQUENCES": computed(_REVERSED),
-    "FILL_VALUE_SEQUENCE": computed(_SEQUENCE),
-    "DIAGONAL_MATRIX": computed(_DIAGONALS),
-    "DIAGONAL_MATRIX1": {**computed(_DIAGONALS), **computed(_EXCHANGED)},
+    "REVERSE_SUBSEQUENCES": compute_instead(_REVERSED),
+    "FILL_VALUE_SEQUENCE": compute_instead(_SEQUENCE),
+    "DIAGONAL_MATRIX": compute_instead(_DIAGONALS),
+    "DIAGONAL_MATRIX1": {**compute_instead(_DIAGONALS), **compute_instead(_EXCHANGED)},
 }
 """What implementations of these operators get wrong."""

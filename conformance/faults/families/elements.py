@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.model.fault import PRECISIONS, SINGLE, Fault, Faults, Table, Where, changed
+from dmlcts.conformance.faults.model.fault import PRECISIONS, SINGLE, Fault, Faults, Table, Where, change_values
 from dmlcts.reference.answer import Answer, Array
 
 Types = tuple[str, ...]
@@ -43,7 +43,7 @@ def result(does: str, change: Callable[..., Any], types: Types = (), when: Where
     """``change(result, *operands)`` of the right result."""
 
     def instead(right: Any, given: Any, xp: Any, *operands: Any) -> Any:
-        return changed(right(given, xp, *operands), lambda value: change(value, *operands))
+        return change_values(right(given, xp, *operands), lambda value: change(value, *operands))
 
     return Fault(does, types=types, when=when, stages=dict.fromkeys(_STAGES, instead))
 
@@ -58,12 +58,12 @@ def step(does: str, stage: str, instead: Callable[..., Any], types: Types = (), 
     return Fault(does, types=types, when=when, stages={stage: lambda right, xp, *arguments: instead(*arguments)})
 
 
-def stored(does: str, change: Callable[..., Any], types: Types = (), when: Where | None = None) -> Fault:
+def change_stored(does: str, change: Callable[..., Any], types: Types = (), when: Where | None = None) -> Fault:
     """``change(output, *inputs)``, as the tensors hold them."""
     return Fault(does, lambda desc, inputs, right: change(right, *inputs.values()), types, when)
 
 
-def rounded(
+def round_steps(
     what: str, made: Callable[[Callable[[Array], Array]], Callable[..., Any]], row: Callable[..., Fault] = function
 ) -> Faults:
     """A step of less precision: what ``row`` makes of ``made(rounding)``, for each type that has less. ``what`` names it."""

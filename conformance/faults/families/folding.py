@@ -12,7 +12,7 @@ from dmlcts.conformance.faults.model.fault import Array, Fault, Faults, Table, r
 from dmlcts.reference.operators.data_movement.folding import Window
 
 
-def _padding(does: str, change: Callable[[Array, int], Array]) -> Fault:
+def _pad_with(does: str, change: Callable[[Array, int], Array]) -> Fault:
     """Elements of the tensor in place of padding."""
 
     def places(right: Callable[..., tuple[Array, Array]], xp: Any, window: Window) -> tuple[Array, Array]:
@@ -23,7 +23,7 @@ def _padding(does: str, change: Callable[[Array, int], Array]) -> Fault:
     return Fault(does, stages={"data_movement.window_places": places})
 
 
-def _exchanged(right: Callable[..., Array], xp: Any, x: Array, along: list[Window]) -> Array:
+def _exchange_rows(right: Callable[..., Array], xp: Any, x: Array, along: list[Window]) -> Array:
     """The rows in the order of the window's elements first, then the channels."""
     columns = right(xp, x, along)
     count, rows, blocks = columns.shape
@@ -50,9 +50,11 @@ _PLACES: Faults = {
     "windows-unpadded": _window("begins with the first element", padding=0),
 }
 _COPIES: Faults = {
-    "padding-of-edges": _padding("repeats the elements at the ends as padding", lambda at, size: np.clip(at, 0, size - 1)),
-    "padding-wrapped": _padding("wraps round at the ends", lambda at, size: at % size),
-    "channels-last": Fault("has the channels behind the window's elements", stages={"data_movement.window_elements": _exchanged}),
+    "padding-of-edges": _pad_with("repeats the elements at the ends as padding", lambda at, size: np.clip(at, 0, size - 1)),
+    "padding-wrapped": _pad_with("wraps round at the ends", lambda at, size: at % size),
+    "channels-last": Fault(
+        "has the channels behind the window's elements", stages={"data_movement.window_elements": _exchange_rows}
+    ),
 }
 _SUMS: Faults = {
     "overlap-left-out": Fault(

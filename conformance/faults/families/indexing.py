@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.model.fault import FLOATS, LONG, SIGNED, WIDE, Array, Steps, Table, computed
+from dmlcts.conformance.faults.model.fault import FLOATS, LONG, SIGNED, WIDE, Array, Steps, Table, compute_instead
 from dmlcts.reference.answer import Answer
 
 
-def _counted(indices: Array, size: int, before: int = 0) -> Array:
+def _count_places(indices: Array, size: int, before: int = 0) -> Array:
     """Places from either end; those of negative indices ``before`` the right ones."""
     if indices.dtype.kind == "u":
         return np.asarray(np.minimum(indices, indices.dtype.type(size)), np.int64)
@@ -21,16 +21,16 @@ def _counted(indices: Array, size: int, before: int = 0) -> Array:
 _PLACES: Steps = {
     "indexing.places": {
         "negative-as-first": ("takes negative indices for 0", lambda i, size: np.minimum(np.maximum(i, 0), size).astype(np.int64)),
-        "negative-one-before": ("treats -1 as the last index but one", lambda i, size: _counted(i, size, before=1)),
+        "negative-one-before": ("treats -1 as the last index but one", lambda i, size: _count_places(i, size, before=1)),
         "negative-without-sign": ("takes -1 for 1", lambda i, size: np.clip(np.abs(i.astype(np.int64)), -1, size)),
-        "indices-of-8-bits": ("takes the lower 8 bits of a place", lambda i, size: _counted(i, size) & 0xFF),
+        "indices-of-8-bits": ("takes the lower 8 bits of a place", lambda i, size: _count_places(i, size) & 0xFF),
     },
 }
 _LIMITED: Steps = {
     "indexing.places": {
         "beyond-as-last": (
             "treats an index beyond the end as the last one",
-            lambda i, size: np.minimum(_counted(i, size), size - 1),
+            lambda i, size: np.minimum(_count_places(i, size), size - 1),
         ),
     },
 }
@@ -66,7 +66,7 @@ _ORDER: Steps = {
 }
 
 
-def _written(change: Any) -> Any:
+def _write_changed(change: Any) -> Any:
     """What is written once, of an input and updates that are changed."""
 
     def instead(x: Array, at: Array, updates: Array) -> Answer:
@@ -83,7 +83,7 @@ def _onto_zeros(found: Array, at: Array, updates: Array) -> None:
     found[at] = updates
 
 
-def _added(found: Array, at: Array, updates: Array) -> None:
+def _add_at(found: Array, at: Array, updates: Array) -> None:
     with np.errstate(all="ignore"):
         np.add.at(found, at, updates)
 
@@ -94,9 +94,9 @@ def _but_the_last(found: Array, at: Array, updates: Array) -> None:
 
 _WRITTEN: Steps = {
     "indexing.written": {
-        "onto-zeros": ("has zeros where nothing is written", _written(_onto_zeros)),
-        "added": ("adds updates to the input", _written(_added)),
-        "last-update-lost": ("leaves out the last update", _written(_but_the_last)),
+        "onto-zeros": ("has zeros where nothing is written", _write_changed(_onto_zeros)),
+        "added": ("adds updates to the input", _write_changed(_add_at)),
+        "last-update-lost": ("leaves out the last update", _write_changed(_but_the_last)),
     },
 }
 _NONZERO: Steps = {
@@ -110,10 +110,10 @@ _NONZERO: Steps = {
 }
 
 FAULTS: Table = {
-    "GATHER GATHER_* SCATTER SCATTER_*": computed(_PLACES),
-    "ONE_HOT": {**computed(_PLACES), **computed(_LIMITED)},
-    "SCATTER SCATTER_ND": computed(_WRITTEN),
-    "TOP_K TOP_K1": computed(_ORDER),
-    "NONZERO_COORDINATES": computed(_NONZERO),
+    "GATHER GATHER_* SCATTER SCATTER_*": compute_instead(_PLACES),
+    "ONE_HOT": {**compute_instead(_PLACES), **compute_instead(_LIMITED)},
+    "SCATTER SCATTER_ND": compute_instead(_WRITTEN),
+    "TOP_K TOP_K1": compute_instead(_ORDER),
+    "NONZERO_COORDINATES": compute_instead(_NONZERO),
 }
 """What implementations of them get wrong."""

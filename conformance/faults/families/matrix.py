@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.families.quantized import REQUANTIZE, RESCALE, difference, own, with_differences, zero_points
+from dmlcts.conformance.faults.families.quantized import REQUANTIZE, RESCALE, difference, own_part, with_differences, zero_points
 from dmlcts.conformance.faults.families.sums import ACTIVATION, exact, low_bits, of_integers, of_reals, of_terms
 from dmlcts.conformance.faults.model.fault import (
     Array,
@@ -16,8 +16,8 @@ from dmlcts.conformance.faults.model.fault import (
     Faults,
     Inputs,
     Table,
-    after,
     as_float16,
+    change_result,
     has,
     with_attributes,
     without_input,
@@ -49,8 +49,8 @@ def _by_element(right: Callable[..., Array], xp: Any, a: Array, b: Array, *dtype
 
 PRODUCTS: Faults = {
     **of_terms(lambda weight: {_PRODUCT: lambda right, xp, a, b, *dtype: right(xp, a * weight(np.arange(a.shape[-1])), b, *dtype)}),
-    "32-rows-at-most": Fault("computes 32 rows at most", stages=after(_PRODUCT, _at_most(32, -2))),
-    "64-columns-at-most": Fault("computes 64 columns at most", stages=after(_PRODUCT, _at_most(64, -1))),
+    "32-rows-at-most": Fault("computes 32 rows at most", stages=change_result(_PRODUCT, _at_most(32, -2))),
+    "64-columns-at-most": Fault("computes 64 columns at most", stages=change_result(_PRODUCT, _at_most(64, -1))),
     "element-by-element": Fault("multiplies matrices of the same sizes element by element", stages={_PRODUCT: _by_element}),
 }
 """Of any matrix product."""
@@ -127,7 +127,7 @@ FACTORS: Faults = {
 def _without_product_of_points(desc: OperatorDesc, right: Inputs) -> Inputs:
     """One more product in each sum, a column by a row: it subtracts as much as the product of both zero points."""
     a, b = (difference(right, name) for name in "AB")
-    p, q = (own(right, name, "ZeroPoint").astype(np.int64) for name in "AB")
+    p, q = (own_part(right, name, "ZeroPoint").astype(np.int64) for name in "AB")
     column, row = 0 * a[..., :1] - a.shape[-1] * p, 0 * b[..., :1, :] + q
     return with_differences(right, {"A": np.concatenate([a, column], -1), "B": np.concatenate([b, row], -2)})
 
@@ -152,7 +152,7 @@ def _scaled_last(fault: Fault) -> Fault:
         return without_input("BiasTensor")(desc, {**right, **ones})
 
     def value(desc: OperatorDesc, given: Inputs, right: Array) -> Any:
-        return right * own(given, "A", "Scale").astype("f8") * own(given, "B", "Scale") + given.get("BiasTensor", 0.0)
+        return right * own_part(given, "A", "Scale").astype("f8") * own_part(given, "B", "Scale") + given.get("BiasTensor", 0.0)
 
     return replace(fault, value=value, inputs=inputs, when=_is_single)
 
@@ -163,9 +163,11 @@ def _low_bytes(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 
 TO_FLOAT: Faults = {
     **{name: _scaled_last(fault) for name, fault in of_integers(_PRODUCT, products).items()},
-    "sums-of-32-bits": _scaled_last(Fault("keeps 32 bits of a sum", stages=after(_PRODUCT, lambda sums: low_bits(sums, 32)))),
+    "sums-of-32-bits": _scaled_last(
+        Fault("keeps 32 bits of a sum", stages=change_result(_PRODUCT, lambda sums: low_bits(sums, 32)))
+    ),
     "matrices-of-8-bits": Fault("keeps 8 bits of wider integers", inputs=_low_bytes),
-    "product-in-float16": Fault("keeps the product in FLOAT16", stages=after(_PRODUCT, as_float16), when=_is_single),
+    "product-in-float16": Fault("keeps the product in FLOAT16", stages=change_result(_PRODUCT, as_float16), when=_is_single),
 }
 
 FAULTS: Table = {

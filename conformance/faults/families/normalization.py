@@ -16,10 +16,10 @@ from dmlcts.conformance.faults.model.fault import (
     Faults,
     Steps,
     Table,
-    adjusted,
+    adjust_results,
     as_float16,
     as_tf32,
-    computed,
+    compute_instead,
     roundings,
     with_attributes,
     with_input,
@@ -117,7 +117,7 @@ def _like_last(x: Array, tensor: Array) -> Array:
     return tensor.reshape(-1)[np.arange(x.shape[-1]) % tensor.size].reshape((1,) * (x.ndim - 1) + (-1,))
 
 
-def _elsewhere(*names: str) -> Faults:
+def _read_elsewhere(*names: str) -> Faults:
     """Numbers of a tensor read from other places."""
     places: Mapping[str, tuple[str, Callable[[Array, Array], Array]]] = {
         "of-first-place": ("each channel's first", lambda x, tensor: tensor[:, :, *[slice(1)] * (tensor.ndim - 2)]),
@@ -149,11 +149,11 @@ _AFFINE: Faults = {
             )
         },
     ),
-    **_elsewhere("Scale", "Bias"),
+    **_read_elsewhere("Scale", "Bias"),
 }
 
 
-def _folded(x: Array, mean: Array, factor: Array, bias: Array) -> Any:
+def _fold_bias(x: Array, mean: Array, factor: Array, bias: Array) -> Any:
     x, mean, factor, bias = (each.astype("f4") for each in (x, mean, factor, bias))
     return x * factor + (bias - mean * factor)
 
@@ -170,7 +170,7 @@ _BATCH: Steps = {
             lambda x, mean, factor, bias: as_float16(x - mean) * factor + bias,
             SINGLE,
         ),
-        "folded": ("computes x * a + (bias - mean * a) in FLOAT32", _folded),
+        "folded": ("computes x * a + (bias - mean * a) in FLOAT32", _fold_bias),
     }
 }
 
@@ -207,7 +207,7 @@ def _edges_repeated(right: Callable[..., Array], xp: Any, x: Array, axis: int, s
     return np.take(right(xp, padded, axis, size), np.arange(size, size + x.shape[axis]), axis)
 
 
-def _around(crossed: Axes, beside: Axes) -> Callable[[OperatorDesc], Axes]:
+def _axes_around(crossed: Axes, beside: Axes) -> Callable[[OperatorDesc], Axes]:
     return lambda desc: crossed if desc.fields["CrossChannel"] else beside
 
 
@@ -219,10 +219,10 @@ _RESPONSE: Steps = {
         "window-of-5-at-most": ("limits windows to 5 elements", lambda size: ((min(size, 5) - 1) // 2, min(size, 5) // 2)),
     },
     "normalization.neighborhood": {
-        "rows-alone": ("goes along columns alone where channels are not crossed", _around((1,), (2,))),
-        "places-too": ("goes along rows and columns too with CrossChannel", _around((1, 2, 3), (2, 3))),
-        "channels-too": ("goes along channels too without CrossChannel", _around((1,), (1, 2, 3))),
-        "batches-for-channels": ("goes along batches with CrossChannel", _around((0,), (2, 3))),
+        "rows-alone": ("goes along columns alone where channels are not crossed", _axes_around((1,), (2,))),
+        "places-too": ("goes along rows and columns too with CrossChannel", _axes_around((1, 2, 3), (2, 3))),
+        "channels-too": ("goes along channels too without CrossChannel", _axes_around((1,), (1, 2, 3))),
+        "batches-for-channels": ("goes along batches with CrossChannel", _axes_around((0,), (2, 3))),
     },
     "normalization.weight": {"alpha-not-divided": ("does not divide Alpha", lambda alpha, size, total: alpha * total)},
     "normalization.power": {
@@ -234,7 +234,7 @@ _RESPONSE: Steps = {
     },
 }
 _NEIGHBORS: Faults = {
-    **computed(_RESPONSE),
+    **compute_instead(_RESPONSE),
     "edges-repeated": Fault("repeats the elements at the ends beyond them", stages={"normalization.window": _edges_repeated}),
     "alpha-by-present": Fault(
         "divides Alpha by the number of elements that are there",
@@ -248,7 +248,7 @@ _NEIGHBORS: Faults = {
 }
 
 FAULTS: Table = {
-    "BATCH_NORMALIZATION MEAN_VARIANCE_NORMALIZATION* LP_NORMALIZATION": computed(_DIVISORS),
+    "BATCH_NORMALIZATION MEAN_VARIANCE_NORMALIZATION* LP_NORMALIZATION": compute_instead(_DIVISORS),
     "MEAN_VARIANCE_NORMALIZATION1 MEAN_VARIANCE_NORMALIZATION2": along_wrong_axes("normalization.axes"),
     "MEAN_VARIANCE_NORMALIZATION* LP_NORMALIZATION": {
         **_ROWS,
@@ -256,15 +256,19 @@ FAULTS: Table = {
     },
     "BATCH_NORMALIZATION MEAN_VARIANCE_NORMALIZATION*": _AFFINE,
     "MEAN_VARIANCE_NORMALIZATION*": {
-        **computed(_MEAN_VARIANCE),
+        **compute_instead(_MEAN_VARIANCE),
         **roundings("means", "normalization.mean"),
         **roundings("variances", "normalization.variance"),
         **roundings("differences", "normalization.center"),
     },
-    "MEAN_VARIANCE_NORMALIZATION": adjusted(_FIXED_AXES),
-    "LP_NORMALIZATION": {**along_wrong_axes("normalization.axes", several=False), **computed(_NORM)},
-    "BATCH_NORMALIZATION": {**_elsewhere("Mean", "Variance"), **computed(_BATCH), **_in_float32("inverse-root", "batch")},
-    "VALUE_SCALE_2D": {**computed(_VALUE_SCALE), **_in_float32("value-scale")},
+    "MEAN_VARIANCE_NORMALIZATION": adjust_results(_FIXED_AXES),
+    "LP_NORMALIZATION": {**along_wrong_axes("normalization.axes", several=False), **compute_instead(_NORM)},
+    "BATCH_NORMALIZATION": {
+        **_read_elsewhere("Mean", "Variance"),
+        **compute_instead(_BATCH),
+        **_in_float32("inverse-root", "batch"),
+    },
+    "VALUE_SCALE_2D": {**compute_instead(_VALUE_SCALE), **_in_float32("value-scale")},
     "LOCAL_RESPONSE_NORMALIZATION": _NEIGHBORS,
 }
 """What implementations of these operators get wrong."""

@@ -18,11 +18,11 @@ from dmlcts.conformance.faults.model.fault import (
     Faults,
     Inputs,
     Table,
-    after,
     as_float16,
-    computed,
+    change_result,
+    compute_instead,
     roundings,
-    skipped,
+    skip_stage,
     with_attributes,
     with_input,
 )
@@ -33,7 +33,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 # Windows
 
 
-def _around(start: Any, end: Any) -> Mapping[str, Instead]:
+def _pad_around(start: Any, end: Any) -> Mapping[str, Instead]:
     """Elements of the input instead of padding at the start or at the end: modes of ``numpy.pad``, of which ``constant`` is right."""
 
     def taps(right: Callable[..., Iterator[Array]], xp: Any, axis: WindowAxis, x: Array, outside: float) -> Iterator[Array]:
@@ -52,8 +52,8 @@ def _misread(does: str, name: str, change: Callable[..., int], *others: str) -> 
 
 
 _WINDOWS: Faults = {
-    "start-wrapped": Fault("reads padding at the start from the end", stages=_around("wrap", "constant")),
-    "end-wrapped": Fault("reads padding at the end from the start", stages=_around("constant", "wrap")),
+    "start-wrapped": Fault("reads padding at the start from the end", stages=_pad_around("wrap", "constant")),
+    "end-wrapped": Fault("reads padding at the end from the start", stages=_pad_around("constant", "wrap")),
     "channels-last": Fault(
         "reads channels last", inputs=with_input("InputTensor", lambda x: np.moveaxis(x, 1, -1).reshape(x.shape))
     ),
@@ -72,17 +72,17 @@ _DILATED: Faults = {
     "Dilations-for-Strides": _misread("moves on by the dilations", "Strides", lambda stride, dilation: dilation, "Dilations"),
     "Dilations-of-padding": _misread("dilates padding", "StartPadding", lambda padding, dilation: padding * dilation, "Dilations"),
 }
-_REPEATED: Faults = {"edges-repeated": Fault("repeats the elements at the ends beyond them", stages=_around("edge", "edge"))}
+_REPEATED: Faults = {"edges-repeated": Fault("repeats the elements at the ends beyond them", stages=_pad_around("edge", "edge"))}
 """In a maximum, what is repeated at an end lies in the window anyway where there are no dilations."""
 
 
 # Averages and norms
 
 _COUNTS: Faults = {
-    "divisor-at-most-255": Fault("counts to 255", stages=after("pooling.divisor", lambda count: np.minimum(count, 255))),
+    "divisor-at-most-255": Fault("counts to 255", stages=change_result("pooling.divisor", lambda count: np.minimum(count, 255))),
     "divisor-of-first-window": Fault(
         "counts the first window's elements for all",
-        stages=after("pooling.divisor", lambda count: np.full_like(count, count.flat[0])),
+        stages=change_result("pooling.divisor", lambda count: np.full_like(count, count.flat[0])),
     ),
 }
 _AVERAGE: Faults = {
@@ -105,14 +105,14 @@ _NORM: Faults = {
 
 
 _MAXIMUM: Faults = {
-    "padding-of-zeros": Fault("treats padding as zeros", stages=after("pooling.padding", lambda least: 0)),
+    "padding-of-zeros": Fault("treats padding as zeros", stages=change_result("pooling.padding", lambda least: 0)),
     "begun-with-minus-100": Fault(
         "begins with -100",
         lambda desc, inputs, right: np.maximum(right, right.dtype.type(-100)),
         FLOATS + SIGNED,
         output="OutputTensor",
     ),
-    "nan-handed-on": Fault("hands on NaN", types=FLOATS, stages=skipped("pooling.comparable", 1)),
+    "nan-handed-on": Fault("hands on NaN", types=FLOATS, stages=skip_stage("pooling.comparable", 1)),
 }
 
 
@@ -121,14 +121,14 @@ _MAXIMUM: Faults = {
 Sizes = tuple[int, ...]
 
 
-def _reordered(order: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Callable[[Sizes, Array], Array]:
+def _reorder(order: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Callable[[Sizes, Array], Array]:
     """Counted where the dimensions lie in another order."""
     return lambda sizes, index: np.ravel_multi_index(order(np.unravel_index(index % prod(sizes), sizes)), order(sizes))
 
 
 _MISCOUNTED: Mapping[str, tuple[str, Callable[[Sizes, Array], Array]]] = {
-    "index-by-column": ("counts down the columns", _reordered(lambda of: (*of[:-2], of[-1], of[-2]))),
-    "index-channels-last": ("counts channels last", _reordered(lambda of: (of[0], *of[2:], of[1]))),
+    "index-by-column": ("counts down the columns", _reorder(lambda of: (*of[:-2], of[-1], of[-2]))),
+    "index-channels-last": ("counts channels last", _reorder(lambda of: (of[0], *of[2:], of[1]))),
     "index-in-batch": ("counts from the batch's first element", lambda sizes, index: index % prod(sizes[1:])),
     "index-of-16-bits": ("keeps 16 bits of an index", lambda sizes, index: index & 0xFFFF),
 }
@@ -154,7 +154,7 @@ _INDICES: Faults = {
         label: _index(does, lambda desc, at, f=f: f(desc.tensor("InputTensor").sizes, at))  # type: ignore[misc]
         for label, (does, f) in _MISCOUNTED.items()
     },
-    **computed({"pooling.larger": {"index-last-of-equals": ("points to the last of equal elements", np.greater_equal)}}),
+    **compute_instead({"pooling.larger": {"index-last-of-equals": ("points to the last of equal elements", np.greater_equal)}}),
     "index-in-padding": _index("counts the elements of the padding too", _in_padded),
     "index-upper-half-unwritten": _index("leaves the upper half of an index unset", lambda desc, at: at | 0x7F << 32),
 }
@@ -163,7 +163,7 @@ _INDICES: Faults = {
 # Unpooling
 
 
-def _put(does: str, place: Callable[[OperatorDesc, Array], Array]) -> Fault:
+def _put_elements(does: str, place: Callable[[OperatorDesc, Array], Array]) -> Fault:
     """Elements put where the indices (INT64, flat) are changed to; those below 0 and beyond the output nowhere."""
 
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
@@ -179,18 +179,18 @@ def _sizes(desc: OperatorDesc) -> Sizes:
 
 
 _UNPOOLING: Faults = {
-    **{label: _put(does, lambda desc, at, f=f: f(_sizes(desc), at)) for label, (does, f) in _MISCOUNTED.items()},  # type: ignore[misc]
-    "indices-sorted": _put("puts elements in the order of their indices", lambda desc, at: np.sort(at)),
+    **{label: _put_elements(does, lambda desc, at, f=f: f(_sizes(desc), at)) for label, (does, f) in _MISCOUNTED.items()},  # type: ignore[misc]
+    "indices-sorted": _put_elements("puts elements in the order of their indices", lambda desc, at: np.sort(at)),
     "64-bits-as-32": Fault(
         "reads 64-bit indices as pairs of 32-bit ones",
         inputs=with_input("IndicesTensor", lambda indices: indices.reshape(-1).view("u4")[: indices.size].reshape(indices.shape)),
         when=lambda desc: desc.tensor("IndicesTensor").data_type == "UINT64",
     ),
-    "second-batch-left-out": _put(
+    "second-batch-left-out": _put_elements(
         "ignores all but the first batch",
         lambda desc, at: np.where(np.arange(at.size) < prod(desc.tensor("InputTensor").sizes[1:]), at, -1),
     ),
-    "beyond-output-wraps": _put("begins anew beyond the output", lambda desc, at: at % prod(_sizes(desc))),
+    "beyond-output-wraps": _put_elements("begins anew beyond the output", lambda desc, at: at % prod(_sizes(desc))),
 }
 
 FAULTS: Table = {

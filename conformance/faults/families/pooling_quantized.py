@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.faults.families.quantized import REQUANTIZE, zero_points
-from dmlcts.conformance.faults.model.fault import Fault, Inputs, Steps, Table, adjusted, computed
+from dmlcts.conformance.faults.model.fault import Fault, Inputs, Steps, Table, adjust_results, compute_instead
 from dmlcts.spec.model.desc import OperatorDesc
 
 
@@ -32,8 +32,8 @@ _SUMS: Steps = {"pooling.sum": {"sums-of-16-bits": ("keeps 16 bits of a sum", la
 FAULTS: Table = {
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         **zero_points("Input"),
-        **computed(_RESCALE),
-        **adjusted(_SUMS),
+        **compute_instead(_RESCALE),
+        **adjust_results(_SUMS),
         **{label: fault for label, fault in REQUANTIZE.items() if not label.startswith("nan-")},  # no quotient is NaN here
         "padding-of-zero-bytes": Fault(
             "pads with bytes of 0",

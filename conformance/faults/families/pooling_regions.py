@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dmlcts.conformance.faults.model.fault import Array, Fault, Steps, Table, adjusted, computed, with_input
+from dmlcts.conformance.faults.model.fault import Array, Fault, Steps, Table, adjust_results, compute_instead, with_input
 
 
-def _limited(first: Array, last: Array, size: int) -> tuple[Array, Array]:
+def _limit_region(first: Array, last: Array, size: int) -> tuple[Array, Array]:
     first, last = np.clip(first, 0, size - 1), np.clip(last, 0, size - 1)
     return first, last - first + 1
 
@@ -26,7 +26,7 @@ _STEPS: Steps = {
     "pooling.batch": {"batch-first": ("reads the first batch for all regions", lambda batch, count: 0 * batch)},
     "pooling.extent": {
         "corners-exclusive": ("leaves out a region's last row and column", lambda first, last, size: (first, last - first)),
-        "limited-first": ("limits regions to the input before it divides them", _limited),
+        "limited-first": ("limits regions to the input before it divides them", _limit_region),
     },
     "pooling.bins": {
         "bins-apart": (
@@ -46,8 +46,8 @@ _ENDS: Steps = {
 
 FAULTS: Table = {
     "ROI_POOLING": {
-        **computed(_STEPS),
-        **adjusted(_ENDS),
+        **compute_instead(_STEPS),
+        **adjust_results(_ENDS),
         "rows-for-columns": Fault(
             "exchanges x and y", inputs=with_input("ROITensor", lambda regions: np.ascontiguousarray(regions[..., [0, 2, 1, 4, 3]]))
         ),

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.model.fault import Array, Faults, Table, adjusted, computed
+from dmlcts.conformance.faults.model.fault import Array, Faults, Table, adjust_results, compute_instead
 
 
-def _tiled(x: Array, sizes: tuple[int, ...]) -> Array:
+def _tile(x: Array, sizes: tuple[int, ...]) -> Array:
     """Blocks that repeat one after the other, in the place of elements that do."""
     return np.tile(x, [size // count for size, count in zip(sizes, x.shape, strict=True)])
 
@@ -20,10 +20,10 @@ def _along_last(x: Array, sizes: tuple[int, ...]) -> Array:
     return np.broadcast_to(np.repeat(first, sizes[-1] // x.shape[-1], axis=-1), sizes)
 
 
-BLOCKS: Faults = computed(
+BLOCKS: Faults = compute_instead(
     {
         "quantization.each": {
-            "blocks-tiled": ("repeats the scales one after the other, not each for its block", _tiled),
+            "blocks-tiled": ("repeats the scales one after the other, not each for its block", _tile),
             "blocks-along-last-axis": ("treats blocks along the last axis alone", _along_last),
             "first-block-for-all": (
                 "reads the first scale and zero point for all blocks",
@@ -40,7 +40,7 @@ def _with_nan(x: Array) -> tuple[Any, Any]:
 
 
 DYNAMIC: Faults = {
-    **computed(
+    **compute_instead(
         {
             "quantization.range": {
                 "nan-in-range": ("computes the range with NaN", _with_nan),
@@ -53,7 +53,7 @@ DYNAMIC: Faults = {
             },
         }
     ),
-    **adjusted(
+    **adjust_results(
         {"quantization.with-zero": {"range-too-wide": ("widens the range by 1 %", lambda ends: (ends[0] * 1.01, ends[1] * 1.01))}}
     ),
 }

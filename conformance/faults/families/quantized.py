@@ -13,7 +13,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 # Zero points
 
 
-def own(inputs: Inputs, name: str, part: str) -> Array:
+def own_part(inputs: Inputs, name: str, part: str) -> Array:
     """The scale or zero point of a tensor, so that it broadcasts to it; 0 where it is absent."""
     x, values = inputs[f"{name}Tensor"], inputs.get(f"{name}{part}Tensor", np.zeros(1, np.int64))
     if name == "Filter":  # one for each output channel
@@ -23,7 +23,7 @@ def own(inputs: Inputs, name: str, part: str) -> Array:
 
 def difference(inputs: Inputs, name: str) -> Array:
     """A tensor less its zero point."""
-    return inputs[f"{name}Tensor"].astype(np.int64) - own(inputs, name, "ZeroPoint").astype(np.int64)
+    return inputs[f"{name}Tensor"].astype(np.int64) - own_part(inputs, name, "ZeroPoint").astype(np.int64)
 
 
 def with_differences(inputs: Inputs, differences: Mapping[str, Array]) -> Inputs:
@@ -35,7 +35,7 @@ def with_differences(inputs: Inputs, differences: Mapping[str, Array]) -> Inputs
 def zero_points(*names: str) -> Faults:
     """Tensors of these names whose differences from their zero points are computed in their own type."""
 
-    def wrapped(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
+    def wrap_zero_point(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
         def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
             in_type = difference(right, name).astype(right[f"{name}Tensor"].dtype)
             return with_differences(right, {name: in_type.astype(np.int64)})
@@ -43,7 +43,7 @@ def zero_points(*names: str) -> Faults:
         return inputs
 
     does = "subtracts the zero point in the type of"
-    return {f"{name}-difference-wraps": Fault(f"{does} {name}Tensor", inputs=wrapped(name)) for name in names}
+    return {f"{name}-difference-wraps": Fault(f"{does} {name}Tensor", inputs=wrap_zero_point(name)) for name in names}
 
 
 # Scales
@@ -68,11 +68,11 @@ def _half_up(x: Array) -> Array:
     return np.where(np.abs(x) < 2.0**52, np.floor(x + 0.5), x)
 
 
-def _stored(instead: Callable[..., Array]) -> Callable[..., Array]:
+def _replace_stored(instead: Callable[..., Array]) -> Callable[..., Array]:
     return lambda right, xp, *args: instead(lambda *other: right(xp, *other), *args)
 
 
-def _wrapped(x: Array, least: float, nan: Any) -> Array:
+def _wrap_byte(x: Array, least: float, nan: Any) -> Array:
     """The low byte of whole numbers."""
     return np.where(np.isnan(x), nan, (np.clip(x, -(2.0**62), 2.0**62) - least) % 256 + least)
 
@@ -82,7 +82,7 @@ _STORED: Mapping[str, tuple[str, Callable[..., Array]]] = {
     "rounds-half-up": ("rounds ties up", lambda f, x, *rest: f(_half_up(x), *rest)),
     "rounds-half-away": ("rounds ties away from zero", lambda f, x, *rest: f(np.copysign(_half_up(np.abs(x)), x), *rest)),
     "point-before-rounding": ("adds the zero point before it rounds", lambda f, x, p, *rest: f(np.rint(x + p) - p, p, *rest)),
-    "wraps": ("does not saturate", lambda f, x, p, nan, low, high: _wrapped(np.rint(x) + p, low, nan)),
+    "wraps": ("does not saturate", lambda f, x, p, nan, low, high: _wrap_byte(np.rint(x) + p, low, nan)),
     "saturates-before-point": (
         "saturates before it adds the zero point",
         lambda f, x, p, nan, low, high: f(np.clip(np.rint(x), low, high), p, nan, low, high),
@@ -94,6 +94,6 @@ _STORED: Mapping[str, tuple[str, Callable[..., Array]]] = {
 """``f(x, zero point, what NaN gives, least, largest)`` is right, and what is stored otherwise is computed of the same."""
 
 REQUANTIZE: Faults = {
-    name: Fault(does, stages={"quantized.requantize": _stored(instead)}) for name, (does, instead) in _STORED.items()
+    name: Fault(does, stages={"quantized.requantize": _replace_stored(instead)}) for name, (does, instead) in _STORED.items()
 }
 """Of operators that quantize their results. How a tie is rounded, and what NaN becomes, no document says."""

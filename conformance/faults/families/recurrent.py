@@ -17,7 +17,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 _STEPS = ("recurrent.rnn", "recurrent.gru", "recurrent.lstm")
 
 
-def _carried(change: Callable[[Array], Array], at: int = 0) -> dict[str, Instead]:
+def _carry(change: Callable[[Array], Array], at: int = 0) -> dict[str, Instead]:
     """Another state before each step: of the hidden nodes, or of the cells."""
 
     def step(right: Callable[..., Any], *arguments: Any) -> Any:
@@ -28,7 +28,7 @@ def _carried(change: Callable[[Array], Array], at: int = 0) -> dict[str, Instead
     return dict.fromkeys(_STEPS, step)
 
 
-def _in(does: str, change: Callable[[Direction], Direction]) -> Fault:
+def _in_direction(does: str, change: Callable[[Direction], Direction]) -> Fault:
     """Another direction's data in each step."""
 
     def step(right: Callable[..., Any], *arguments: Any) -> Any:
@@ -41,11 +41,11 @@ def _in(does: str, change: Callable[[Direction], Direction]) -> Fault:
 def _walk(does: str, inside: Callable[[int, Array, int], Array], when: Callable[[OperatorDesc], bool]) -> Fault:
     """Other steps of sequences that are shorter than the others."""
 
-    def walked(right: Callable[..., Iterator[tuple[int, Array]]], xp: Any, lengths: Array, steps: int, backward: bool) -> Any:
+    def walk_inside(right: Callable[..., Iterator[tuple[int, Array]]], xp: Any, lengths: Array, steps: int, backward: bool) -> Any:
         for step, known in right(xp, lengths, steps, backward):
             yield step, inside(step, lengths, steps)[:, None] if backward else known
 
-    return Fault(does, stages={"recurrent.walk": walked}, when=when)
+    return Fault(does, stages={"recurrent.walk": walk_inside}, when=when)
 
 
 def _has_lengths(desc: OperatorDesc) -> bool:
@@ -83,15 +83,16 @@ def _both_weights(does: str, *order: int) -> Fault:
 
 
 _FAULTS: Faults = {
-    "carry-in-float16": Fault("keeps the hidden nodes in FLOAT16 between steps", stages=_carried(_half), types=SINGLE),
-    "carry-lost": Fault("begins each step with no hidden nodes", stages=_carried(np.zeros_like)),
-    "carry-of-another": Fault("exchanges the hidden nodes of sequences", stages=_carried(lambda h: np.roll(h, 1, axis=0))),
-    "carry-reversed": Fault("reads the hidden nodes backward", stages=_carried(lambda h: h[:, ::-1])),
+    "carry-in-float16": Fault("keeps the hidden nodes in FLOAT16 between steps", stages=_carry(_half), types=SINGLE),
+    "carry-lost": Fault("begins each step with no hidden nodes", stages=_carry(np.zeros_like)),
+    "carry-of-another": Fault("exchanges the hidden nodes of sequences", stages=_carry(lambda h: np.roll(h, 1, axis=0))),
+    "carry-reversed": Fault("reads the hidden nodes backward", stages=_carry(lambda h: h[:, ::-1])),
     "recurrence-bias-lost": replace(
-        _in("ignores the recurrence's bias", lambda d: replace(d, recurrence_bias=np.zeros_like(d.recurrence_bias))), when=_bias
+        _in_direction("ignores the recurrence's bias", lambda d: replace(d, recurrence_bias=np.zeros_like(d.recurrence_bias))),
+        when=_bias,
     ),
     "weight-bias-lost": replace(
-        _in("ignores the weights' bias", lambda d: replace(d, weight_bias=np.zeros_like(d.weight_bias))), when=_bias
+        _in_direction("ignores the weights' bias", lambda d: replace(d, weight_bias=np.zeros_like(d.weight_bias))), when=_bias
     ),
     "backward-from-the-last-step": _walk(
         "reads the end of shorter sequences backward", lambda step, lengths, steps: step >= steps - lengths, _has_lengths
@@ -100,7 +101,7 @@ _FAULTS: Faults = {
 }
 
 
-def _exchanged(
+def _exchange_mixed(
     right: Callable[..., WithError], arithmetic: Arithmetic, share: WithError, one: WithError, other: WithError
 ) -> WithError:
     return right(arithmetic, share, other, one)
@@ -109,12 +110,12 @@ def _exchanged(
 FAULTS: Table = {
     "RNN GRU LSTM": _FAULTS,
     "GRU": {
-        "update-exchanged": Fault("keeps what the update gate renews", stages={"recurrent.mixed": _exchanged}),
+        "update-exchanged": Fault("keeps what the update gate renews", stages={"recurrent.mixed": _exchange_mixed}),
         "gates-rzh": _both_weights("reads the reset gate before the update gate", 1, 0, 2),
     },
     "LSTM": {
         "gates-ifco": _both_weights("reads the gates as i, f, c, o", 0, 3, 1, 2),
-        "cells-in-float16": Fault("keeps the cells in FLOAT16 between steps", stages=_carried(_half, 1), types=SINGLE),
-        "cells-lost": Fault("begins each step with no cells", stages=_carried(np.zeros_like, 1)),
+        "cells-in-float16": Fault("keeps the cells in FLOAT16 between steps", stages=_carry(_half, 1), types=SINGLE),
+        "cells-lost": Fault("begins each step with no cells", stages=_carry(np.zeros_like, 1)),
     },
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.faults.families.rows import ELEMENTS, Axes, along_wrong_axes
-from dmlcts.conformance.faults.model.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Inputs, Table, adjusted
+from dmlcts.conformance.faults.model.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Inputs, Table, adjust_results
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.operators.reduction.rows import axes_of, rows
 from dmlcts.reference.stage import Instead
@@ -28,7 +28,7 @@ def _steps_of_1(right: Callable[..., Array], xp: Any, x: Array, axes: Axes) -> A
 
 _ROWS: Faults = {
     **along_wrong_axes("reduction.axes"),
-    **adjusted({"reduction.rows": ELEMENTS}),
+    **adjust_results({"reduction.rows": ELEMENTS}),
     "steps-of-1": Fault("steps by 1 along a row, whatever its stride", stages={"reduction.rows": _steps_of_1}),
 }
 
@@ -36,7 +36,7 @@ _ROWS: Faults = {
 # Which element's place
 
 
-def _signed(x: Array) -> Array:
+def _signed_bits(x: Array) -> Array:
     """The elements' bits as signed integers."""
     return np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
 
@@ -44,7 +44,7 @@ def _signed(x: Array) -> Array:
 KEYS: Mapping[str, tuple[str, Change, tuple[str, ...]]] = {
     "of-magnitudes": ("compares magnitudes", np.abs, FLOATS + SIGNED),
     "in-float32": ("compares integers in FLOAT32", lambda row: row.astype("f4"), WIDE),
-    "by-bits": ("compares the bits of floats as integers", _signed, FLOATS),
+    "by-bits": ("compares the bits of floats as integers", _signed_bits, FLOATS),
     "high-32-bits": ("compares the high 32 bits", lambda row: row >> row.dtype.type(32), LONG),
 }
 """By name: what is compared instead of the elements, in words and as a function, and the types."""
@@ -54,14 +54,14 @@ def _is_place(desc: OperatorDesc) -> bool:
     return desc.fields.get("Function", desc.type) in ("ARGMIN", "ARGMAX")
 
 
-def _found(does: str, instead: Instead, types: tuple[str, ...] = ()) -> Fault:
+def _find_instead(does: str, instead: Instead, types: tuple[str, ...] = ()) -> Fault:
     """``instead(right, xp, row, function, direction, data type)``."""
     return Fault(does, types=types, stages={"reduction.place": instead}, when=_is_place)
 
 
-def _compared(does: str, key: Callable[[Array, str], Array], types: tuple[str, ...] = ()) -> Fault:
+def _compare_by(does: str, key: Callable[[Array, str], Array], types: tuple[str, ...] = ()) -> Fault:
     """Of the rows and of ARGMIN or ARGMAX, other numbers that are compared."""
-    return _found(does, lambda right, xp, row, function, *how: right(xp, key(row, function), function, *how), types)
+    return _find_instead(does, lambda right, xp, row, function, *how: right(xp, key(row, function), function, *how), types)
 
 
 def _in_order(does: str, number: Change) -> Fault:
@@ -72,18 +72,18 @@ def _in_order(does: str, number: Change) -> Fault:
         answer = right(xp, row[..., order], *how)
         return replace(answer, value=order[answer.value].astype(answer.value.dtype))
 
-    return _found(does, instead)
+    return _find_instead(does, instead)
 
 
 _PLACES: Faults = {
-    **{name: _compared(does, lambda row, function, key=key: key(row), types) for name, (does, key, types) in KEYS.items()},  # type: ignore[misc]
-    "zeros-told-apart": _compared(
+    **{name: _compare_by(does, lambda row, function, key=key: key(row), types) for name, (does, key, types) in KEYS.items()},  # type: ignore[misc]
+    "zeros-told-apart": _compare_by(
         "treats -0 as less than 0", lambda row, function: np.where((row == 0) & np.signbit(row), -1e-300, row.astype("f8")), FLOATS
     ),
-    "infinity-passed-over": _compared(
+    "infinity-passed-over": _compare_by(
         "passes over infinities", lambda row, f: np.where(np.isinf(row), np.inf if f == "ARGMIN" else -np.inf, row), FLOATS
     ),
-    "begins-with-0": _compared(
+    "begins-with-0": _compare_by(
         "begins with 0, so that nothing worse is found",
         lambda row, f: (np.minimum if f == "ARGMIN" else np.maximum)(row, row.dtype.type(0)),
     ),
@@ -100,7 +100,7 @@ def _place(does: str, change: Callable[[OperatorDesc, Array, Array], Any]) -> Fa
     return Fault(does, lambda desc, inputs, right: change(desc, inputs["InputTensor"], right.astype("i8")), when=_is_place)
 
 
-def _counted(order: Callable[[OperatorDesc], Axes]) -> Callable[[OperatorDesc, Array, Array], Array]:
+def _count_places(order: Callable[[OperatorDesc], Axes]) -> Callable[[OperatorDesc, Array, Array], Array]:
     """Places counted along a row's dimensions in another order, or along some of them."""
 
     def place(desc: OperatorDesc, x: Array, right: Array) -> Array:
@@ -111,15 +111,15 @@ def _counted(order: Callable[[OperatorDesc], Axes]) -> Callable[[OperatorDesc, A
     return place
 
 
-def _given(desc: OperatorDesc) -> Axes:
+def _given_axes(desc: OperatorDesc) -> Axes:
     axes: Any = desc.fields["Axes"]
     return tuple(dict.fromkeys(axes))
 
 
 _NUMBERS: Faults = {
-    "along-last-axis": _place("gives the place along the last of the axes", _counted(lambda desc: axes_of(desc)[-1:])),
-    "column-major": _place("counts places column by column", _counted(lambda desc: axes_of(desc)[::-1])),
-    "in-order-of-Axes": _place("counts places in the order of Axes", _counted(lambda desc: _given(desc))),
+    "along-last-axis": _place("gives the place along the last of the axes", _count_places(lambda desc: axes_of(desc)[-1:])),
+    "column-major": _place("counts places column by column", _count_places(lambda desc: axes_of(desc)[::-1])),
+    "in-order-of-Axes": _place("counts places in the order of Axes", _count_places(lambda desc: _given_axes(desc))),
     "16-bits": _place("keeps places in 16 bits", lambda desc, x, at: at & 0xFFFF),
     "in-part-of-1024": _place("gives the place in a part of 1,024", lambda desc, x, at: at % 1024),
     "as-float16": _place("keeps places as FLOAT16", lambda desc, x, at: at.astype("f2").astype("f8")),
@@ -131,7 +131,7 @@ _NUMBERS: Faults = {
 }
 
 
-def _decreasing(desc: OperatorDesc) -> bool:
+def _is_decreasing(desc: OperatorDesc) -> bool:
     return desc.fields["AxisDirection"] == "DECREASING"
 
 
@@ -154,9 +154,9 @@ _DIRECTIONS: Faults = {
         stages={
             "reduction.place": lambda right, xp, row, *how: replace(a := right(xp, row, *how), value=row.shape[-1] - 1 - a.value)
         },
-        when=_decreasing,
+        when=_is_decreasing,
     ),
-    "directions-of-last-axis": Fault("applies DECREASING to the last axis alone", _last_along_last_axis, when=_decreasing),
+    "directions-of-last-axis": Fault("applies DECREASING to the last axis alone", _last_along_last_axis, when=_is_decreasing),
 }
 
 FAULTS: Table = {"REDUCE ARGMIN ARGMAX": {**_ROWS, **_PLACES, **_NUMBERS}, "ARGMIN ARGMAX": _DIRECTIONS}

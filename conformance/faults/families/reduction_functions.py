@@ -40,12 +40,12 @@ def _sum(x: Array) -> Array:
     return total
 
 
-def _in(dtype: str, join: Callable[..., Array] = np.cumsum) -> Callable[[Array], Array]:
+def _cumulate_in(dtype: str, join: Callable[..., Array] = np.cumsum) -> Callable[[Array], Array]:
     """One after another, each step in a type."""
     return lambda terms: join(terms.astype(dtype), axis=-1, dtype=dtype)[..., -1]
 
 
-def _saturated(join: Callable[..., Any]) -> Callable[[Array], Array]:
+def _saturate(join: Callable[..., Any]) -> Callable[[Array], Array]:
     """Integers that stay within their type."""
 
     def change(terms: Array) -> Array:
@@ -78,13 +78,13 @@ def _by_last_size(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
 
 _SUMS: Faults = {
     "sums-in-float16": _wrong(
-        "SUM AVERAGE L1 L2 LOG_SUM SUM_SQUARE", "total", "adds up in FLOAT16", lambda x: _in("f2")(x).astype("f8"), FLOATS
+        "SUM AVERAGE L1 L2 LOG_SUM SUM_SQUARE", "total", "adds up in FLOAT16", lambda x: _cumulate_in("f2")(x).astype("f8"), FLOATS
     ),
     "sums-steadied": _wrong("L2 LOG_SUM", "total", "adds 0.001 to sums", lambda x: _sum(x) + 1e-3),
-    "sums-saturate": _wrong("SUM L1 SUM_SQUARE", "total", "keeps sums within the type", _saturated(np.sum), WIDE),
-    "sums-in-float32": _wrong("SUM L1 SUM_SQUARE", "total", "adds up integers in FLOAT32", _in("f4"), WIDE),
-    "sums-in-float64": _wrong("SUM L1 SUM_SQUARE", "total", "adds up 64-bit integers in FLOAT64", _in("f8"), LONG),
-    "sums-in-32-bits": _wrong("SUM L1 SUM_SQUARE", "total", "adds up 32 bits of 64", _in("u4"), LONG),
+    "sums-saturate": _wrong("SUM L1 SUM_SQUARE", "total", "keeps sums within the type", _saturate(np.sum), WIDE),
+    "sums-in-float32": _wrong("SUM L1 SUM_SQUARE", "total", "adds up integers in FLOAT32", _cumulate_in("f4"), WIDE),
+    "sums-in-float64": _wrong("SUM L1 SUM_SQUARE", "total", "adds up 64-bit integers in FLOAT64", _cumulate_in("f8"), LONG),
+    "sums-in-32-bits": _wrong("SUM L1 SUM_SQUARE", "total", "adds up 32 bits of 64", _cumulate_in("u4"), LONG),
     "within-float16": _wrong(
         "SUM",
         "total",
@@ -127,12 +127,12 @@ _SUMS: Faults = {
 _PRODUCTS: Faults = {
     name: _wrong("MULTIPLY", "product", does, change, types)
     for name, does, change, types in (
-        ("product-in-float16", "multiplies in FLOAT16", lambda x: _in("f2", np.cumprod)(x).astype("f8"), FLOATS),
+        ("product-in-float16", "multiplies in FLOAT16", lambda x: _cumulate_in("f2", np.cumprod)(x).astype("f8"), FLOATS),
         ("product-by-logarithms", "adds logarithms of magnitudes, in FLOAT32", _by_logarithms, SINGLE),
         ("product-without-zeros", "passes over zeros", lambda x: np.where(x == 0, 1, x).prod(-1, dtype=x.dtype), FLOATS + INTEGERS),
-        ("product-saturates", "keeps products within the type", _saturated(np.prod), WIDE),
-        ("product-in-32-bits", "multiplies 32 bits of 64", _in("u4", np.cumprod), LONG),
-        ("product-in-float32", "multiplies integers in FLOAT32", _in("f4", np.cumprod), WIDE),
+        ("product-saturates", "keeps products within the type", _saturate(np.prod), WIDE),
+        ("product-in-32-bits", "multiplies 32 bits of 64", _cumulate_in("u4", np.cumprod), LONG),
+        ("product-in-float32", "multiplies integers in FLOAT32", _cumulate_in("f4", np.cumprod), WIDE),
     )
 }
 
@@ -165,7 +165,7 @@ _EXTREMES: Faults = {
 }
 
 
-def _filled(right: Callable[..., Array], *args: Any) -> Array:
+def _fill_empty(right: Callable[..., Array], *args: Any) -> Array:
     row = right(*args)
     return np.pad(row, [(0, 0)] * (row.ndim - 1) + [(0, -row.shape[-1] % 4)])
 
@@ -173,7 +173,7 @@ def _filled(right: Callable[..., Array], *args: Any) -> Array:
 _FILLED: Faults = {
     "filled-up-to-4": Fault(
         "fills rows up with zeros to a multiple of 4",
-        stages={"reduction.rows": _filled},
+        stages={"reduction.rows": _fill_empty},
         when=_is("MAX MIN MULTIPLY AVERAGE LOG_SUM_EXP ARGMAX ARGMIN"),
     )
 }

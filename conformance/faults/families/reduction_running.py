@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.faults.families.rows import along_wrong_axis
-from dmlcts.conformance.faults.model.fault import FLOATS, HALF, LONG, WIDE, Array, Fault, Faults, Steps, Table, computed
+from dmlcts.conformance.faults.model.fault import FLOATS, HALF, LONG, WIDE, Array, Fault, Faults, Steps, Table, compute_instead
 
 Totals = Callable[[Array, str], Array]
 """(runs along the last dimension, ``sum`` or ``product``) -> totals that have each element in them."""
@@ -23,12 +23,12 @@ def _run(x: Array, operation: str) -> Array:
     return found
 
 
-def _of(change: Callable[[Array], Array]) -> Totals:
+def _totals_of(change: Callable[[Array], Array]) -> Totals:
     """The right totals of changed runs."""
     return lambda x, operation: _run(change(x), operation)
 
 
-def _shifted(totals: Array, first: float) -> Array:
+def _shift(totals: Array, first: float) -> Array:
     return np.concatenate([np.full_like(totals[..., :1], first), totals[..., :-1]], axis=-1)
 
 
@@ -45,7 +45,7 @@ def _parts(length: int, carry: Totals) -> Totals:
     return totals
 
 
-def _saturated(x: Array, operation: str) -> Array:
+def _saturate(x: Array, operation: str) -> Array:
     info, exact = np.iinfo(x.dtype), _run(x.astype("f8"), operation)
     return np.where(np.abs(exact) < info.max, _run(x, operation), np.clip(exact, info.min, info.max)).astype(x.dtype)
 
@@ -59,22 +59,22 @@ _STEPS: Steps = {
         **{
             f"carry-from-{n}": (
                 f"carries from {n:,} elements to the next alone",
-                _parts(n, lambda ends, of: _shifted(ends, _JOIN[of][1])),
+                _parts(n, lambda ends, of: _shift(ends, _JOIN[of][1])),
             )
             for n in (32, 1024)
         },
         "carry-too-far": ("joins parts of 32 elements with their own totals too", _parts(32, _run)),
-        "in-float16": ("computes in FLOAT16", _of(lambda x: x.astype("f2")), FLOATS),
-        "saturates": ("keeps totals within the type", _saturated, ("INT32", "UINT32")),
-        "in-float32": ("computes integers in FLOAT32", _of(lambda x: x.astype("f4")), WIDE),
-        "in-float64": ("computes 64-bit integers in FLOAT64", _of(lambda x: x.astype("f8")), LONG),
+        "in-float16": ("computes in FLOAT16", _totals_of(lambda x: x.astype("f2")), FLOATS),
+        "saturates": ("keeps totals within the type", _saturate, ("INT32", "UINT32")),
+        "in-float32": ("computes integers in FLOAT32", _totals_of(lambda x: x.astype("f4")), WIDE),
+        "in-float64": ("computes 64-bit integers in FLOAT64", _totals_of(lambda x: x.astype("f8")), LONG),
         "within-float16": ("keeps totals within FLOAT16", lambda x, operation: np.clip(_run(x, operation), -65504, 65504), HALF),
         "nan-passed-over": ("passes over NaN", lambda x, of: _run(np.where(np.isnan(x), _JOIN[of][1], x), of), FLOATS),
     },
     "reduction.exclusive": {
         "exclusive-across-rows": (
             "starts each row with the last total of the row before",
-            lambda totals, x, first: _shifted(totals.reshape(-1), first).reshape(totals.shape),
+            lambda totals, x, first: _shift(totals.reshape(-1), first).reshape(totals.shape),
         )
     },
 }
@@ -95,15 +95,15 @@ _SUMS: Steps = {
     }
 }
 _PRODUCTS: Steps = {
-    "reduction.running": {"zeros-passed-over": ("passes over zeros", _of(lambda x: np.where(x == 0, 1, x).astype(x.dtype)))},
+    "reduction.running": {"zeros-passed-over": ("passes over zeros", _totals_of(lambda x: np.where(x == 0, 1, x).astype(x.dtype)))},
     "reduction.exclusive": {
         "exclusive-divided": ("divides the total by each element", lambda totals, x, first: totals / x, FLOATS)
     },
 }
 
 FAULTS: Table = {
-    "CUMULATIVE_*": {**along_wrong_axis("counted-from-the-end", "of-the-last-4"), **computed(_STEPS), **_DECREASING},
-    "CUMULATIVE_SUMMATION": computed(_SUMS),
-    "CUMULATIVE_PRODUCT": computed(_PRODUCTS),
+    "CUMULATIVE_*": {**along_wrong_axis("counted-from-the-end", "of-the-last-4"), **compute_instead(_STEPS), **_DECREASING},
+    "CUMULATIVE_SUMMATION": compute_instead(_SUMS),
+    "CUMULATIVE_PRODUCT": compute_instead(_PRODUCTS),
 }
 """What implementations of these operators get wrong."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.model.fault import Array, Fault, Faults, Steps, Table, adjusted, computed, with_input
+from dmlcts.conformance.faults.model.fault import Array, Fault, Faults, Steps, Table, adjust_results, compute_instead, with_input
 from dmlcts.reference.operators.region.samples import Line, Span
 
 _STEPS: Steps = {
@@ -15,25 +15,29 @@ _STEPS: Steps = {
     "region.coordinates": {
         "coordinates-in-float16": (
             "computes coordinates in FLOAT16",
-            lambda line, span, behind, steps: _at(line, span, behind, steps).astype("f2").astype("f8"),
+            lambda line, span, behind, steps: _coordinates_at(line, span, behind, steps).astype("f2").astype("f8"),
         ),
         "coordinates-in-8-bits": (
             "keeps 8 bits of a fraction",
-            lambda line, span, behind, steps: np.floor(_at(line, span, behind, steps) * 256) / 256,
+            lambda line, span, behind, steps: np.floor(_coordinates_at(line, span, behind, steps) * 256) / 256,
         ),
         "regions-not-inverted": (
             "takes a region's size without its sign",
-            lambda line, span, behind, steps: _at(line, Span(span.first, span.first + abs(span.last - span.first)), behind, steps),
+            lambda line, span, behind, steps: _coordinates_at(
+                line, Span(span.first, span.first + abs(span.last - span.first)), behind, steps
+            ),
         ),
         "regions-of-one-element": (
             "makes a region at least one element large",
-            lambda line, span, behind, steps: _at(line, Span(span.first, np.maximum(span.last, span.first + 1)), behind, steps),
+            lambda line, span, behind, steps: _coordinates_at(
+                line, Span(span.first, np.maximum(span.last, span.first + 1)), behind, steps
+            ),
         ),
     },
 }
 
 
-def _at(line: Line, span: Span, behind: Array, steps: Array) -> Array:
+def _coordinates_at(line: Line, span: Span, behind: Array, steps: Array) -> Array:
     found: Array = behind * ((span.last - span.first)[:, None] / steps) + span.first[:, None] - line.input_offset
     return found
 
@@ -48,8 +52,10 @@ def _numbers(does: str, change: Callable[[Line], Any]) -> Fault:
 
 
 _FAULTS: Faults = {
-    **computed(_STEPS),
-    **adjusted({"region.inside": {"never-out-of-bounds": ("reads the element at the end wherever a sample is", np.ones_like)}}),
+    **compute_instead(_STEPS),
+    **adjust_results(
+        {"region.inside": {"never-out-of-bounds": ("reads the element at the end wherever a sample is", np.ones_like)}}
+    ),
     "least-samples": _numbers("takes the least number of samples", lambda line: line.least),
     "most-samples": _numbers("takes the greatest number of samples", lambda line: line.most),
     "rows-for-columns": Fault(
@@ -61,7 +67,7 @@ _FAULTS: Faults = {
     ),
 }
 
-_CORNERS: Faults = computed(
+_CORNERS: Faults = compute_instead(
     {"region.whole": {"corners-of-elements": ("aligns the outer edges", lambda line, number: np.float64(line.count * number))}}
 )
 

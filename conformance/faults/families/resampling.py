@@ -14,7 +14,7 @@ from dmlcts.reference.stage import Instead
 from dmlcts.spec.model.desc import OperatorDesc
 
 
-def _at(does: str, change: Callable[[Array, ScaledAxis], Array]) -> Fault:
+def _change_coordinates(does: str, change: Callable[[Array, ScaledAxis], Array]) -> Fault:
     """Other coordinates: a function of the right ones and of the axis."""
 
     def coordinates(right: Callable[..., Coordinates], xp: Any, axis: ScaledAxis) -> Coordinates:
@@ -39,13 +39,13 @@ def _to_the_corners(at: Array, axis: ScaledAxis) -> Array:
 
 
 _FAULTS: Faults = {
-    "corners-aligned": _at("lays the first and the last elements upon each other", _to_the_corners),
-    "half-pixel-left-out": _at("leaves out half an element", lambda at, axis: at + 0.5),
-    "ends-reflected": _at(
+    "corners-aligned": _change_coordinates("lays the first and the last elements upon each other", _to_the_corners),
+    "half-pixel-left-out": _change_coordinates("leaves out half an element", lambda at, axis: at + 0.5),
+    "ends-reflected": _change_coordinates(
         "reflects at the ends", lambda at, axis: np.where(at < 0, -at, np.where(at > axis.size - 1, 2 * (axis.size - 1) - at, at))
     ),
-    "coordinates-in-8-bits": _at("keeps 8 bits of a fraction", lambda at, axis: np.floor(at * 256) / 256),
-    "coordinates-in-float16": _at("computes coordinates in FLOAT16", lambda at, axis: at.astype("f2").astype("f8")),
+    "coordinates-in-8-bits": _change_coordinates("keeps 8 bits of a fraction", lambda at, axis: np.floor(at * 256) / 256),
+    "coordinates-in-float16": _change_coordinates("computes coordinates in FLOAT16", lambda at, axis: at.astype("f2").astype("f8")),
     "weights-squared": Fault(
         "smooths the weights",
         stages={
@@ -56,11 +56,11 @@ _FAULTS: Faults = {
     ),
 }
 _ANY_SIZE: Faults = {
-    "output-sizes-for-scale": _at(
+    "output-sizes-for-scale": _change_coordinates(
         "uses the ratio of the sizes as the scale",
         lambda at, axis: (np.arange(axis.count) - axis.output_offset) * axis.size / axis.count - axis.input_offset,
     ),
-    "first-two-dimensions-unscaled": _at(
+    "first-two-dimensions-unscaled": _change_coordinates(
         "resamples the last two dimensions alone", lambda at, axis: at if axis.axis >= 2 else 0 * at + np.arange(axis.count)
     ),
     "end-wrapped": _index("begins anew beyond the end", lambda index, axis: np.where(index >= axis.size, index - axis.size, index)),

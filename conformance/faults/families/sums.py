@@ -12,7 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.model.fault import FLOATS, HALF, PRECISIONS, SINGLE, Array, Fault, Faults, after, as_float16, has
+from dmlcts.conformance.faults.model.fault import (
+    FLOATS,
+    HALF,
+    PRECISIONS,
+    SINGLE,
+    Array,
+    Fault,
+    Faults,
+    as_float16,
+    change_result,
+    has,
+)
 from dmlcts.reference.stage import Instead
 
 Products = Callable[..., Iterator[Array]]
@@ -62,7 +73,9 @@ def of_reals(stage: str, products: Products) -> Faults:
         },
         "sums-of-float16-in-float16": Fault("adds up FLOAT16 so", types=HALF, stages=added(lambda t, p: as_float16(t + p))),
         "products-in-float16": Fault("multiplies in FLOAT16", types=SINGLE, stages=added(lambda t, p: t + as_float16(p))),
-        "error-of-largest": Fault("is off by a part of the largest sum", types=SINGLE, stages=after(stage, _off_by_largest)),
+        "error-of-largest": Fault(
+            "is off by a part of the largest sum", types=SINGLE, stages=change_result(stage, _off_by_largest)
+        ),
         "largest-for-infinity": Fault("gives the largest number where a sum overflows", lambda desc, inputs, right: _finite(right)),
         "nan-passed-over": Fault(
             "passes over products that are NaN", types=FLOATS, stages=added(lambda t, p: t + np.where(np.isnan(p), 0, p))
@@ -94,7 +107,7 @@ def of_integers(stage: str, products: Products) -> Faults:
 def exact(stage: str) -> Faults:
     """Sums of integers that are the output themselves, and need all of 32 bits."""
     return {
-        "sums-in-float32": Fault("adds up in FLOAT32", stages=after(stage, lambda sums: sums.astype("f4").astype("f8"))),
+        "sums-in-float32": Fault("adds up in FLOAT32", stages=change_result(stage, lambda sums: sums.astype("f4").astype("f8"))),
     }
 
 
@@ -104,7 +117,7 @@ def low_bits(x: Array, bits: int) -> Array:
     return (x + half) % (2 * half) - half
 
 
-def _saturated(x: Array) -> Array:
+def _saturate(x: Array) -> Array:
     return np.clip(x, -(2.0**15), 2.0**15 - 1)
 
 
@@ -113,7 +126,7 @@ def _pairs(products: Products) -> Products:
 
     def pairs(right: Callable[..., Array], *args: Any) -> Iterator[Array]:
         every = products(right, *args)
-        return (_saturated(np.add(one, other)) for one, other in zip_longest(every, every, fillvalue=0.0))
+        return (_saturate(np.add(one, other)) for one, other in zip_longest(every, every, fillvalue=0.0))
 
     return pairs
 

@@ -76,20 +76,20 @@ class Planter:
             for name, size in _raw(symbols_of(case.operator, case.desc)):
                 self.sizes.setdefault(name, np.full(len(self.cases), np.nan))[at] = size
 
-    def planted(self, parts: int, random: Random) -> list[Property] | None:
+    def plant(self, parts: int, random: Random) -> list[Property] | None:
         """Properties of which each counts; None if none were found soon."""
         for _ in range(_MOST_DRAWS):
             drawn = [self._property(random) for _ in range(parts)]
             if len({each.about for each in drawn}) < parts:
                 continue
-            inside = self.together(drawn)
+            inside = self.cases_with_all(drawn)
             if min(inside.sum(), (~inside).sum()) < FEWEST:
                 continue
-            if all((self.together([each for each in drawn if each is not other]) != inside).any() for other in drawn):
+            if all((self.cases_with_all([each for each in drawn if each is not other]) != inside).any() for other in drawn):
                 return drawn
         return None
 
-    def together(self, properties: Sequence[Property]) -> Flags:
+    def cases_with_all(self, properties: Sequence[Property]) -> Flags:
         """Which cases have all of the properties."""
         found = np.ones(len(self.cases), np.bool_)
         for each in properties:
@@ -132,23 +132,23 @@ class Planter:
 
     def trial(self, parts: int, random: Random) -> PlantedCondition | None:
         """Plants a condition and explains it; None if none could be planted."""
-        planted = self.planted(parts, random)
+        planted = self.plant(parts, random)
         if planted is None:
             return None
         true = np.logical_and.reduce([each.holds for each in planted])
         every = np.ones(len(self.cases), np.bool_)
-        named, guess, _ = self._named(true, every)
+        named, guess, _ = self._first_named(true, every)
         chance = Random(str([each.text for each in planted]))  # noqa: S311 (reproducible, no secret)
         shows = np.array([chance.random() >= 1 / HIDDEN for _ in self.cases])
-        _, unsteady, _ = self._named(true & shows, every)
+        _, unsteady, _ = self._first_named(true & shows, every)
         seen = np.array([random.random() < 0.5 for _ in self.cases])
-        _, at_half, following = self._named(true, seen)
+        _, at_half, following = self._first_named(true, seen)
         asked = at_half
         for _ in range(_ROUNDS):
             if not following:
                 break
             seen[following] = True
-            _, asked, following = self._named(true, seen)
+            _, asked, following = self._first_named(true, seen)
         return PlantedCondition(
             self.operator,
             tuple(each.text for each in planted),
@@ -160,7 +160,7 @@ class Planter:
             bool((asked == true).all()),
         )
 
-    def _named(self, true: Flags, seen: Flags) -> tuple[tuple[str, ...], Flags, list[int]]:
+    def _first_named(self, true: Flags, seen: Flags) -> tuple[tuple[str, ...], Flags, list[int]]:
         """What is named first if these cases have run: the conditions, the cases that meet them, and the cases to run next."""
         failing, passing = seen & true, seen & ~true
         found = reasons(self.facts, failing, passing, most=1) if failing.any() and passing.any() else []

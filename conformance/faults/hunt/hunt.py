@@ -17,7 +17,7 @@ from dmlcts.conformance.faults.model.fault import Array
 from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
-from dmlcts.generator.case.case import REJECTION, Case, beyond
+from dmlcts.generator.case.case import REJECTION, Case, is_beyond
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.generator.suite.suite import operator_cases, select
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, Result
@@ -48,7 +48,7 @@ class Hunt:
     kill: Kill | None
 
     @property
-    def surprising(self) -> bool:
+    def is_surprising(self) -> bool:
         """Whether a fault survives that is no known gap, or what was reviewed to be no fault, or to be a gap, is found."""
         return (self.kill is None) != bool(self.mutant.no_fault or self.mutant.open)
 
@@ -156,7 +156,7 @@ class Hunter:
         rejections = mutant.fault.accepts is not None
         for last in (False, True):
             fitting = (
-                t for t in self.trials if (t.case.expect == REJECTION) == rejections and beyond(t.case.level, "core") == last
+                t for t in self.trials if (t.case.expect == REJECTION) == rejections and is_beyond(t.case.level, "core") == last
             )
             yield from sorted(
                 fitting, key=lambda trial: (trial.case.kind == PROPERTY, trial.case.kind not in kinds, -trial.promise)
@@ -187,7 +187,7 @@ def _kill(result: Result) -> Kill | None:
     return Kill(result.case, result.kind, result.status, result.message) if result.status in (FAIL, ERROR) else None
 
 
-def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
+def wanted_mutants(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
     """The mutants that cases of a basis should find. What no document says is required on the basis ``measured`` alone."""
     return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]
 

@@ -57,7 +57,7 @@ def hardest(hunter: Hunter, mutants: Sequence[Mutant]) -> list[str]:
             known = suspect.found_by[at] = hunter.try_one(suspect.mutant, trials[at]) is not None
         return known
 
-    suspects = [_Suspect(mutant, _shown(mutant, trials)) for mutant in mutants if not mutant.no_fault]
+    suspects = [_Suspect(mutant, _showing_cases(mutant, trials)) for mutant in mutants if not mutant.no_fault]
     shares = {id(suspect): sum(finds(suspect, at) for at in suspect.shown[:_SAMPLE]) * len(suspect.shown) for suspect in suspects}
     kept: list[_Suspect] = []
     for suspect in sorted(suspects, key=lambda suspect: shares[id(suspect)]):
@@ -70,7 +70,7 @@ def hardest(hunter: Hunter, mutants: Sequence[Mutant]) -> list[str]:
     return [mutant.label for mutant in mutants if mutant.label in labels]
 
 
-def _shown(mutant: Mutant, trials: Sequence[HuntedCase]) -> list[int]:
+def _showing_cases(mutant: Mutant, trials: Sequence[HuntedCase]) -> list[int]:
     """The cases in which a fault may show: first small ones from everywhere, which cost little, and the largest last."""
     shown = [at for at, trial in enumerate(trials) if mutant.fault.may_show(trial.case)]
     step = max(1, len(shown) // _SAMPLE)
@@ -109,7 +109,7 @@ def digest(mutants: Sequence[Mutant]) -> str:
 
 
 @cache
-def known() -> Mapping[str, Any]:
+def known_hardest() -> Mapping[str, Any]:
     """The file's content: by operator its ``digest`` and its ``hardest`` faults."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     return found
@@ -117,21 +117,21 @@ def known() -> Mapping[str, Any]:
 
 def is_stale(operator: str, mutants: Sequence[Mutant]) -> bool:
     """Whether the file does not have these faults of an operator."""
-    return bool(known().get(operator, {}).get("digest") != digest(mutants))
+    return bool(known_hardest().get(operator, {}).get("digest") != digest(mutants))
 
 
 def left_out(operator: str, mutants: Sequence[Mutant]) -> set[str]:
     """The labels of the faults that are found whenever another of them is; none where that is not known of them all."""
     if is_stale(operator, mutants):
         return set()
-    kept = set(known()[operator]["hardest"])
+    kept = set(known_hardest()[operator]["hardest"])
     return {mutant.label for mutant in mutants if not mutant.no_fault and mutant.label not in kept}
 
 
 def write(found: Mapping[str, Sequence[str]], digests: Mapping[str, str]) -> None:
     """Replaces the file's entries of some operators; one line an operator, so that changes can be read."""
-    content = {**known(), **{name: {"digest": digests[name], "hardest": list(labels)} for name, labels in found.items()}}
+    content = {**known_hardest(), **{name: {"digest": digests[name], "hardest": list(labels)} for name, labels in found.items()}}
     lines = [f"{json.dumps(name)}: {json.dumps(content[name])}" for name in sorted(content)]
     with writing_to(FILE):
         FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
-    known.cache_clear()
+    known_hardest.cache_clear()

@@ -13,7 +13,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from dmlcts.conformance.faults.hunt.hunt import PROPERTY, Cost, HuntedCase, Hunter, Kill, ReferenceFails
-from dmlcts.conformance.faults.interactions.planting import RULE_PREFIX, Planted, planted
+from dmlcts.conformance.faults.interactions.planting import RULE_PREFIX, Planted, plant
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.facts.random_conditions import DATA
@@ -91,11 +91,11 @@ def hunt_interactions(
         hunter = Hunter(operator, level, basis, folder)
         situations = {id(trial): of_case(trial.case) for trial in hunter.trials if trial.case.kind != PROPERTY}
 
-        def hunted(one: Planted) -> Fate:
+        def hunt_one(one: Planted) -> Fate:
             kill = hunter.hunt(one.mutant, meets=lambda trial: _may_meet(one, situations.get(id(trial))))
             return _fate(one, FOUND, kill) if kill is not None else _of_survivor(hunter, one, model_of(plan_of(load(operator))))
 
-        return [hunted(planted(operator, seed, number, by_rules=by_rules)) for number in numbers], hunter.costs()
+        return [hunt_one(plant(operator, seed, number, by_rules=by_rules)) for number in numbers], hunter.costs()
 
 
 def _may_meet(one: Planted, situation: Situation | None) -> bool:
@@ -108,7 +108,7 @@ def _may_meet(one: Planted, situation: Situation | None) -> bool:
 
 def _of_survivor(hunter: Hunter, one: Planted, model: Model) -> Fate:
     """A survivor's fate: it counts if some valid desc meets its conditions and fails, or is too large to be run."""
-    known = sorted({case.id: case for case in islice(_meeting(one, model), _ENOUGH)}.values(), key=_bytes)
+    known = sorted({case.id: case for case in islice(_cases_meeting(one, model), _ENOUGH)}.values(), key=_bytes)
     # The smallest may be too simple: broadcast from one element, say.
     for case in known[:: max(1, -(-len(known) // _CANDIDATES))]:
         if _bytes(case) > _RUNNABLE:
@@ -121,18 +121,18 @@ def _of_survivor(hunter: Hunter, one: Planted, model: Model) -> Fate:
     return _fate(one, UNSEEN if known else NO_DESC)
 
 
-def _meeting(one: Planted, model: Model) -> Iterator[Case]:
+def _cases_meeting(one: Planted, model: Model) -> Iterator[Case]:
     """Cases of random descs that meet a fault's conditions, found by changing a few properties of the one that meets most so far."""
     random, looks = Random(one.mutant.name), _LOOKS  # noqa: S311 (reproducible, no secret)
     rule = SizeRule([size for condition in one.conditions for size in condition.sizes])
     genes, best, since = Genes(random), 0, 0
     for _ in range(_STEPS):
         # A draw apart, now and then: conditions may hinder each other, so that no single step leads from one to the other.
-        tried = genes.changed(random.choice(_CHANGES)) if best and random.random() > _APART else Genes(random)
+        tried = genes.mutate(random.choice(_CHANGES)) if best and random.random() > _APART else Genes(random)
         case = dispatch_from(model, tried, rule)
         since += 1
         if case is not None:
-            held, looked = _held(one, case, looks > 0)
+            held, looked = _conditions_held(one, case, looks > 0)
             looks -= looked
             if held >= best:
                 genes, since, best = tried, since if held == best else 0, held
@@ -142,7 +142,7 @@ def _meeting(one: Planted, model: Model) -> Iterator[Case]:
             genes, best, since = Genes(random), 0, 0
 
 
-def _held(one: Planted, case: Case, looks: bool) -> tuple[int, bool]:
+def _conditions_held(one: Planted, case: Case, looks: bool) -> tuple[int, bool]:
     """How many conditions a case meets, the fault's own among them, and whether a large one's data were looked at.
 
     Conditions on data count only where all others hold.

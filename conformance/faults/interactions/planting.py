@@ -46,13 +46,13 @@ class Planted:
         return all(condition.holds(situation) for condition in self.conditions)
 
 
-def planted(operator: str, seed: int, number: int, *, by_rules: bool = False) -> Planted:
+def plant(operator: str, seed: int, number: int, *, by_rules: bool = False) -> Planted:
     """The fault of an operator with that number: under two conditions and under three in turn; ``by_rules`` under three to five rules.
 
     Raises:
         ValueError: the operator has nothing to make conditions of.
     """
-    one = _drawn(operator, seed, number, by_rules)
+    one = _draw(operator, seed, number, by_rules)
 
     def where(dispatch: Dispatch) -> bool:
         situation = of_dispatch(dispatch)
@@ -66,10 +66,10 @@ def planted(operator: str, seed: int, number: int, *, by_rules: bool = False) ->
 
 def drawn_faults(operator: str, seed: str, count: int) -> Iterator[Drawn]:
     """So many faults with their conditions. Raises ValueError where the operator has nothing to make conditions of."""
-    return (_drawn(operator, seed, number) for number in range(count))
+    return (_draw(operator, seed, number) for number in range(count))
 
 
-def _drawn(operator: str, seed: int | str, number: int, by_rules: bool = False) -> Drawn:
+def _draw(operator: str, seed: int | str, number: int, by_rules: bool = False) -> Drawn:
     random = Random(f"{operator}/{RULE_PREFIX if by_rules else ''}{seed}/{number}")  # noqa: S311 (reproducible, no secret)
     faults = faults_of(load(operator))
     kind = random.choice(list(faults))
@@ -79,7 +79,7 @@ def _drawn(operator: str, seed: int | str, number: int, by_rules: bool = False) 
     return Drawn(kind, label, fault, conditions_of(operator, 2 + (number + len(operator)) % 2, random))
 
 
-def spread(operators: Sequence[str], count: int) -> dict[str, range]:
+def spread_numbers(operators: Sequence[str], count: int) -> dict[str, range]:
     """The numbers of so many faults, spread evenly over the operators."""
     ends = [at * count // len(operators) for at in range(len(operators) + 1)]
     return {name: range(end - start) for name, start, end in zip(operators, ends, ends[1:], strict=False) if end > start}
@@ -91,4 +91,4 @@ def planted_as(operator: str, label: str) -> Planted:
     seed, _, number = label.removeprefix(prefix).partition("-")
     if not label.startswith(prefix) or not (seed.isdigit() and number.isdigit()):
         raise KeyError(f"{label!r} is not {PREFIX}SEED-NUMBER or {RULE_PREFIX}SEED-NUMBER")
-    return planted(operator, int(seed), int(number), by_rules=prefix == RULE_PREFIX)
+    return plant(operator, int(seed), int(number), by_rules=prefix == RULE_PREFIX)

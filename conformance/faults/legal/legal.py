@@ -58,17 +58,17 @@ def _in_turn(terms: Array) -> Array:
 
 def _pairwise(terms: Array) -> Array:
     while terms.shape[-1] > 1:
-        even = _padded(terms, 2)
+        even = _pad_terms(terms, 2)
         terms = even[..., ::2] + even[..., 1::2]
     return terms[..., 0]
 
 
 def _in_blocks(terms: Array) -> Array:
-    whole = _padded(terms, 32)
+    whole = _pad_terms(terms, 32)
     return _in_turn(_in_turn(whole.reshape(*whole.shape[:-1], -1, 32)))
 
 
-def _padded(terms: Array, multiple: int) -> Array:
+def _pad_terms(terms: Array, multiple: int) -> Array:
     return np.pad(terms, [(0, 0)] * (terms.ndim - 1) + [(0, -terms.shape[-1] % multiple)])
 
 
@@ -94,7 +94,7 @@ def _orders(stages: Callable[[Sum], Stages]) -> Faults:
     }
 
 
-def _along(axes: Sequence[int], terms: Array, order: Sum) -> Array:
+def _sum_along(axes: Sequence[int], terms: Array, order: Sum) -> Array:
     """The sum over axes, which stay as ones."""
     rest = [axis for axis in range(terms.ndim) if axis not in axes]
     rows = np.transpose(terms, (*rest, *axes)).reshape(*(terms.shape[axis] for axis in rest), -1)
@@ -125,7 +125,7 @@ def _reciprocal(stages: Stages) -> Faults:
     return {"reciprocal-of-count": Fault(does, types=REALS, stages=stages, when=_odd)}
 
 
-def _finished(right: Callable[..., Array], xp: Any, total: Array, count: int, function: str) -> Array:
+def _finish_total(right: Callable[..., Array], xp: Any, total: Array, count: int, function: str) -> Array:
     return _by_reciprocal(total, count) if function == "AVERAGE" else right(xp, total, count, function)
 
 
@@ -140,12 +140,16 @@ def _reciprocal_divisor(right: Callable[..., Array], *args: Any) -> Array:
 
 def _toward_zero(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
     answers = compute(desc, inputs)
-    exact = next(np.asarray(a.stored) for a in answers.values() if not callable(a.stored) and np.shape(a.stored) == right.shape)
+    exact = next(
+        np.asarray(a.stored_value)
+        for a in answers.values()
+        if not callable(a.stored_value) and np.shape(a.stored_value) == right.shape
+    )
     beyond = np.isfinite(right) & (np.abs(right.astype(np.float64)) > np.abs(exact.astype(np.float64)))
     return np.where(beyond, np.nextafter(right, right.dtype.type(0)), right)
 
 
-def _rounded(operator: Operator) -> Iterator[tuple[str, Fault]]:
+def _round_results(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """Of operators with one output, whose tolerance allows a whole ULP."""
     (output, *others) = operator.outputs()
 
@@ -164,12 +168,12 @@ def _rounded(operator: Operator) -> Iterator[tuple[str, Fault]]:
 def _in_between(*stages: str) -> Faults:
     """What these stages of the reference give, in FLOAT32, as an implementation that computes in it has it."""
 
-    def rounded(right: Callable[..., Any], *args: Any) -> Any:
+    def round_single(right: Callable[..., Any], *args: Any) -> Any:
         with np.errstate(all="ignore"):
             return _of_single(right(*args))
 
     does = "rounds to FLOAT32 in between"
-    return {"in-between": Fault(does, types=REALS, stages=dict.fromkeys(stages, rounded), when=_odd)}
+    return {"in-between": Fault(does, types=REALS, stages=dict.fromkeys(stages, round_single), when=_odd)}
 
 
 def _of_single(found: Any) -> Any:
@@ -181,7 +185,7 @@ def _of_single(found: Any) -> Any:
     return _single(found).astype(np.float64) if is_real else found
 
 
-def _scaled(operator: Operator) -> Iterator[tuple[str, Fault]]:
+def _scale_bias_orders(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """Of operators with a ScaleBias."""
 
     def rounded_twice(right: Callable[..., Any], xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
@@ -190,7 +194,7 @@ def _scaled(operator: Operator) -> Iterator[tuple[str, Fault]]:
         with np.errstate(all="ignore"):
             return argument if error is None else (_single(x) * _single(pair[0]) + _single(pair[1])).astype(np.float64), error
 
-    def flushed(right: Callable[..., Any], xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
+    def flush_scaled(right: Callable[..., Any], xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
         argument, error = right(xp, desc, x)
         return np.where(np.abs(argument) < SMALLEST, np.copysign(0.0, argument), argument), error
 
@@ -198,14 +202,14 @@ def _scaled(operator: Operator) -> Iterator[tuple[str, Fault]]:
         does = "rounds the product with Scale to FLOAT32 before it adds Bias"
         yield "scale-then-bias", Fault(does, types=REALS, stages={"scale_bias.argument": rounded_twice}, when=_odd)
         does = "flushes what it has scaled, where that is a denormal"
-        yield "scaled-denormals-flushed", Fault(does, types=REALS, stages={"scale_bias.argument": flushed}, when=_is_scaled)
+        yield "scaled-denormals-flushed", Fault(does, types=REALS, stages={"scale_bias.argument": flush_scaled}, when=_is_scaled)
 
 
 def _is_scaled(desc: OperatorDesc) -> bool:
     return desc.fields.get("ScaleBias") is not None
 
 
-def _running(right: Callable[..., Array], xp: Any, x: Array, operation: str) -> Array:
+def _run_in_single(right: Callable[..., Array], xp: Any, x: Array, operation: str) -> Array:
     return right(xp, x.astype(np.float32), operation).astype(np.float64) if x.dtype.kind == "f" else right(xp, x, operation)
 
 
@@ -216,7 +220,7 @@ VARIATIONS: Mapping[str, Faults] = {
                 "reduction.total": lambda right, xp, terms: order(terms) if terms.dtype.kind == "f" else right(xp, terms)
             }
         ),
-        **_reciprocal({"reduction.finish": _finished}),
+        **_reciprocal({"reduction.finish": _finish_total}),
     },
     "AVERAGE_POOLING* LP_POOLING*": {
         "sums-one-by-one": Fault(
@@ -238,17 +242,17 @@ VARIATIONS: Mapping[str, Faults] = {
     "MEAN_VARIANCE_NORMALIZATION* LP_NORMALIZATION": _orders(
         lambda order: {
             "normalization.sum": lambda right, xp, x, axes: (
-                (_along(axes, x, order), right(xp, x, axes)[1]) if axes else right(xp, x, axes)
+                (_sum_along(axes, x, order), right(xp, x, axes)[1]) if axes else right(xp, x, axes)
             )
         }
     ),
     "MEAN_VARIANCE_NORMALIZATION*": _reciprocal({"normalization.mean": lambda right, total, count: _by_reciprocal(total, count)}),
     "ACTIVATION_SOFTMAX* ACTIVATION_LOG_SOFTMAX*": _orders(
-        lambda order: {"activation.sum": lambda right, xp, terms, axes: _along(axes, terms, order)}
+        lambda order: {"activation.sum": lambda right, xp, terms, axes: _sum_along(axes, terms, order)}
     ),
     "CUMULATIVE_*": {
         "running-in-float32": Fault(
-            "adds up or multiplies in FLOAT32", types=REALS, stages={"reduction.running": _running}, when=_odd
+            "adds up or multiplies in FLOAT32", types=REALS, stages={"reduction.running": _run_in_single}, when=_odd
         )
     },
     "LSTM GRU": _in_between("recurrent.argument", "recurrent.cells", "recurrent.mixed", "recurrent.candidate"),
@@ -298,7 +302,7 @@ def legal_of(name: str) -> Mapping[str, Mutant]:
         if any(fnmatchcase(name, glob) for glob in globs.split())
         for label, fault in variations.items()
     }
-    every = {**faults, **dict(_rounded(load(name))), **dict(_scaled(load(name)))}
+    every = {**faults, **dict(_round_results(load(name))), **dict(_scale_bias_orders(load(name)))}
     return {
         f"{PREFIX}{label}": Mutant(name, f"{PREFIX}{label}", fault, _basis(label), "it is legal") for label, fault in every.items()
     }

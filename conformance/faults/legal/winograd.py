@@ -29,7 +29,9 @@ def by_transforms(right: Callable[..., Array], xp: Any, layer: Layer) -> Array:
     if layer.sums is not forward or layer.w.shape[3:] != (3, 3) or {*geometry.strides, *geometry.dilations} != {1}:
         return right(xp, layer)
     with np.errstate(all="ignore"):
-        tiles = np.lib.stride_tricks.sliding_window_view(_padded(layer), (_TILE, _TILE), axis=(-2, -1))[..., ::_STEP, ::_STEP, :, :]
+        tiles = np.lib.stride_tricks.sliding_window_view(_pad_input(layer), (_TILE, _TILE), axis=(-2, -1))[
+            ..., ::_STEP, ::_STEP, :, :
+        ]
         products = np.einsum("ngcyxij,gmcij->ngmyxij", _both(_INPUT, tiles), _both(_FILTER, layer.w.astype(np.float32)))
         out = _both(_OUTPUT, products)
     *leading, rows, columns, _, _ = out.shape
@@ -37,9 +39,9 @@ def by_transforms(right: Callable[..., Array], xp: Any, layer: Layer) -> Array:
     return image[..., : geometry.sizes[0], : geometry.sizes[1]].astype(np.float64)
 
 
-def _padded(layer: Layer) -> Array:
+def _pad_input(layer: Layer) -> Array:
     """The input as far as its tiles reach, which leave no result out."""
-    x = layer.taken(layer.x).astype(np.float32)
+    x = layer.taken_elements(layer.x).astype(np.float32)
     widths = [(0, 0)] * 3
     for start, size, has in zip(layer.geometry.start, layer.geometry.sizes, x.shape[3:], strict=True):
         reach = -(-size // _STEP) * _STEP + _TILE - _STEP

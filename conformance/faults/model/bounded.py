@@ -27,7 +27,7 @@ else:
     def bounded_memory() -> Iterator[None]:
         """Raises MemoryError where more than ``MOST`` bytes more are allocated; it bounds the process, not the caller alone."""
         before = resource.getrlimit(resource.RLIMIT_AS)
-        inside = [limit for limit in (_own() + MOST, *before) if limit != resource.RLIM_INFINITY]
+        inside = [limit for limit in (_own_memory() + MOST, *before) if limit != resource.RLIM_INFINITY]
         try:
             resource.setrlimit(resource.RLIMIT_AS, (min(inside), before[1]))
         except (ValueError, OSError):  # a system that knows the limit and does not keep it, as macOS
@@ -38,7 +38,7 @@ else:
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
 
-    def _own() -> int:
+    def _own_memory() -> int:
         """The address space of this process now, in bytes: earlier cases may have left it larger."""
         return int(_process(os.getpid()).memory_info().vms)
 

@@ -48,7 +48,7 @@ Accepts = Callable[[Dispatch, list[Violation]], list[Violation]]
 class Fault:
     """A fault. ``does`` is a sentence about the implementation, without its subject: ``adds the bias twice``.
 
-    ``value`` may give any numeric type and whatever broadcasts to the output (``mutant.stored``). It and ``write`` are for the output
+    ``value`` may give any numeric type and whatever broadcasts to the output (``mutant.store_like``). It and ``write`` are for the output
     called ``output``, for each where it is empty. The fault is for data types of the first tensor that has a choice of them (``types``, all
     where empty) and for descs of which ``when`` is true; elsewhere the mutant does what is right. ``kinds`` are the kinds of cases that
     are most likely to find it: they are tried first.
@@ -108,16 +108,16 @@ WIDE, LONG = ("INT32", "UINT32", "INT64", "UINT64"), ("INT64", "UINT64")
 # What rows are made of
 
 
-def after(stage: str, change: Callable[[Any], Any]) -> Mapping[str, Instead]:
+def change_result(stage: str, change: Callable[[Any], Any]) -> Mapping[str, Instead]:
     """``stages`` of a fault that changes what a stage gives. Of an answer or an estimate, the value alone is changed."""
-    return {stage: lambda right, *args, **kwargs: changed(right(*args, **kwargs), change)}
+    return {stage: lambda right, *args, **kwargs: change_values(right(*args, **kwargs), change)}
 
 
 Steps = Mapping[str, Mapping[str, tuple[Any, ...]]]
 """By stage and label: what an implementation does, a function, and the data types for which it is wrong, where not for all."""
 
 
-def computed(steps: Steps, when: Where | None = None) -> Faults:
+def compute_instead(steps: Steps, when: Where | None = None) -> Faults:
     """Faults that compute another thing in stages' places: functions of their arguments, without the array namespace that some begin with."""
 
     def instead(change: Callable[..., Any]) -> Instead:
@@ -130,21 +130,21 @@ def computed(steps: Steps, when: Where | None = None) -> Faults:
     }
 
 
-def adjusted(steps: Steps, when: Where | None = None) -> Faults:
-    """Faults that change what stages give, as ``after``."""
+def adjust_results(steps: Steps, when: Where | None = None) -> Faults:
+    """Faults that change what stages give, as ``change_result``."""
     return {
-        label: Fault(does, types=types[0] if types else (), when=when, stages=after(stage, change))
+        label: Fault(does, types=types[0] if types else (), when=when, stages=change_result(stage, change))
         for stage, rows in steps.items()
         for label, (does, change, *types) in rows.items()
     }
 
 
-def skipped(stage: str, argument: int) -> Mapping[str, Instead]:
+def skip_stage(stage: str, argument: int) -> Mapping[str, Instead]:
     """``stages`` of a fault that leaves a stage out: one of its arguments (by its place) is passed on."""
     return {stage: lambda right, *args, **kwargs: args[argument]}
 
 
-def changed(result: Any, change: Callable[[Any], Any]) -> Any:
+def change_values(result: Any, change: Callable[[Any], Any]) -> Any:
     """What a stage gave, with other values: an array, a number, or something with a field ``value``."""
     if is_dataclass(result) and not isinstance(result, type) and hasattr(result, "value"):
         return replace(result, value=change(result.value))
@@ -183,7 +183,7 @@ def as_float16(x: Array) -> Array:
 def mantissa_bits(count: int) -> Callable[[Array], Array]:
     """Rounds to nearest even of so many stored mantissa bits, through FLOAT32."""
 
-    def rounded(x: Array) -> Array:
+    def round_bits(x: Array) -> Array:
         x = np.asarray(x)
         single = np.ascontiguousarray(x, np.float32)
         bits = single.view(np.uint32)
@@ -192,7 +192,7 @@ def mantissa_bits(count: int) -> Callable[[Array], Array]:
         kept = (bits + np.uint32((1 << int(drop)) // 2 - 1) + even) >> drop << drop
         return np.where(np.isfinite(single), kept.view(np.float32), single).astype(x.dtype)
 
-    return rounded
+    return round_bits
 
 
 as_bfloat16, as_tf32 = mantissa_bits(7), mantissa_bits(10)
@@ -209,6 +209,6 @@ PRECISIONS: Mapping[str, tuple[str, tuple[str, ...], Callable[[Array], Array]]] 
 def roundings(what: str, stage: str) -> Faults:
     """Faults that round what a stage gives to each type of less precision. ``what`` names it in words: ``scores``."""
     return {
-        f"{what}-{name}": Fault(f"computes {what.replace('-', ' ')} in {type_}", types=types, stages=after(stage, rounding))
+        f"{what}-{name}": Fault(f"computes {what.replace('-', ' ')} in {type_}", types=types, stages=change_result(stage, rounding))
         for name, (type_, types, rounding) in PRECISIONS.items()
     }

@@ -15,7 +15,7 @@ from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.faults.model.bounded import bounded_memory
 from dmlcts.conformance.faults.model.fault import Array, Fault, Inputs
-from dmlcts.reference.stage import replaced
+from dmlcts.reference.stage import replace_stages
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -93,7 +93,7 @@ class MutantBackend(ReferenceBackend):
         outputs = self.wrong(desc, inputs) if applies else self.compute(desc, inputs)
         for name in dispatch.outputs:
             binding, tensor = dispatch.bindings[name], desc.tensor(name)
-            array = fitted(outputs[name], tensor.sizes)
+            array = fit_to_sizes(outputs[name], tensor.sizes)
             write = fault.write if applies and fault.write is not None and fault.concerns(name) else write_tensor
             write(dispatch.resources[binding.resource], tensor, array, binding.offset)
 
@@ -123,7 +123,7 @@ class MutantBackend(ReferenceBackend):
                 with np.errstate(all="ignore"):
                     given = fault.inputs(misread, inputs)
                 misread = with_tensors_of(misread, given)
-            with replaced(fault.stages) if fault.stages else nullcontext():
+            with replace_stages(fault.stages) if fault.stages else nullcontext():
                 outputs = self.compute(misread, given)
         except Exception:
             if fault.desc is None and fault.inputs is None:
@@ -135,7 +135,7 @@ class MutantBackend(ReferenceBackend):
         for name, right in outputs.items():
             if fault.concerns(name):
                 with np.errstate(all="ignore"):
-                    outputs[name] = stored(fault.value(desc, inputs, right), right)
+                    outputs[name] = store_like(fault.value(desc, inputs, right), right)
         return outputs
 
 
@@ -145,19 +145,19 @@ def with_tensors_of(desc: OperatorDesc, inputs: Inputs) -> OperatorDesc:
     names = {field.name for field in load(desc.type).inputs()}
     for name, value in desc.fields.items():
         if name in names and isinstance(value, TensorDesc):
-            fields[name] = _like(value, inputs[name]) if name in inputs else None
+            fields[name] = _tensor_like(value, inputs[name]) if name in inputs else None
         elif name in names and isinstance(value, tuple):
-            fields[name] = tuple(_like(tensor, inputs[f"{name}[{index}]"]) for index, tensor in enumerate(value))
+            fields[name] = tuple(_tensor_like(tensor, inputs[f"{name}[{index}]"]) for index, tensor in enumerate(value))
     return desc.with_fields(**fields)
 
 
-def _like(tensor: TensorDesc, array: Array) -> TensorDesc:
+def _tensor_like(tensor: TensorDesc, array: Array) -> TensorDesc:
     if array.dtype == numpy_dtype(tensor.data_type):
         return TensorDesc(tensor.data_type, array.shape)
     return TensorDesc(next(name for name in abi().data_types if numpy_dtype(name) == array.dtype), array.shape)
 
 
-def fitted(array: Array, sizes: tuple[int, ...]) -> Array:
+def fit_to_sizes(array: Array, sizes: tuple[int, ...]) -> Array:
     """The array cut to the sizes, or with zeros behind it: what an implementation writes that works out another size than the output's."""
     if array.shape == sizes:
         return array
@@ -168,7 +168,7 @@ def fitted(array: Array, sizes: tuple[int, ...]) -> Array:
     return found
 
 
-def stored(values: Any, right: Array) -> Array:
+def store_like(values: Any, right: Array) -> Array:
     """Values as an output like the right one: reals rounded; for integers cut, saturated, and 0 for NaN; integers wrapped around."""
     array = np.asarray(values)
     if right.dtype.kind != "f" and array.dtype.kind == "f":

@@ -35,21 +35,21 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for one, other in combinations(fields, 2):
         if one.type == other.type and not (one.enum or other.enum or one.operators):
             does = f"exchanges {one.name} and {other.name}"
-            yield f"{one.name}/exchanged-with-{other.name}", _misread(operator, does, _exchanged(one.name, other.name))
+            yield f"{one.name}/exchanged-with-{other.name}", _misread(operator, does, _exchange(one.name, other.name))
     for name in operator_names():
         if name != operator.name and name in references() and _signature(load(name)) == _signature(operator):
-            yield f"as/{name}", _misread(operator, f"computes {name}", _as(name))
+            yield f"as/{name}", _misread(operator, f"computes {name}", _as_operator(name))
 
 
 def _signature(operator: Operator) -> tuple[tuple[str, str, str], ...]:
     return tuple((field.name, field.kind, field.type) for field in operator.fields)
 
 
-def _as(name: str) -> Desc:
+def _as_operator(name: str) -> Desc:
     return lambda desc: OperatorDesc(name, desc.fields)
 
 
-def _exchanged(one: str, other: str) -> Desc:
+def _exchange(one: str, other: str) -> Desc:
     return lambda desc: desc.with_fields(**{one: desc.fields[other], other: desc.fields[one]})
 
 
@@ -75,13 +75,13 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
         yield (
             "ignored",
             f"ignores {field.name}",
-            lambda desc: plan_of(operator).recomputed(desc, {**desc.fields, field.name: usual}),
+            lambda desc: plan_of(operator).recompute(desc, {**desc.fields, field.name: usual}),
         )
     if field.enum:
         names = list(abi().enums[field.enum].values)
         for constant in values[1:]:
-            yield f"is-{constant}", f"treats {field.name} as {constant} always", _changed(field, _always(constant))
-        yield "next", f"reads the next constant for {field.name}", _changed(field, _next_of(names))
+            yield f"is-{constant}", f"treats {field.name} as {constant} always", _change_field(field, _set_to(constant))
+        yield "next", f"reads the next constant for {field.name}", _change_field(field, _next_of(names))
     elif field.type == "OPERATOR_DESC":
         present = [value for value in values if isinstance(value, OperatorDesc)]
         for one, other in zip(present, present[1:] + present[:1], strict=True):
@@ -95,7 +95,7 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
                 continue
             computed = any(isinstance(value, Expression) for value in values) and label not in ("in-float16", "truncated")
             if computed or any(change(value) != value for value in constants if value != ()):
-                yield label, does.format(field.name), _changed(field, change)
+                yield label, does.format(field.name), _change_field(field, change)
         if field.type.endswith("_ARRAY") and len(values) > 1:
             for label, place in (("first", 0), ("last", -1)):
                 does = f"ignores the {label} element of {field.name}"
@@ -106,7 +106,7 @@ Change = Callable[[Any], Any]
 """An attribute's value into another."""
 
 
-def _always(value: object) -> Change:
+def _set_to(value: object) -> Change:
     return lambda _: value
 
 
@@ -114,7 +114,7 @@ def _next_of(constants: list[str]) -> Change:
     return lambda value: constants[(constants.index(value) + 1) % len(constants)]
 
 
-def _changed(field: Field, change: Change) -> Desc:
+def _change_field(field: Field, change: Change) -> Desc:
     def desc(given: OperatorDesc) -> OperatorDesc:
         value = given.fields[field.name]
         if value is None or value == ():
@@ -133,7 +133,7 @@ def _fused_as(operator: Operator, field: Field, one: str, other: OperatorDesc) -
         fused = given.fields[field.name]
         if not isinstance(fused, OperatorDesc) or fused.type != one:
             return given
-        return plan_of(operator).recomputed(given, {**given.fields, field.name: other})
+        return plan_of(operator).recompute(given, {**given.fields, field.name: other})
 
     return desc
 
@@ -141,7 +141,7 @@ def _fused_as(operator: Operator, field: Field, one: str, other: OperatorDesc) -
 def _element_ignored(operator: Operator, field: Field, usual: object, place: int) -> Desc:
     def desc(given: OperatorDesc) -> OperatorDesc:
         value = given.fields[field.name]
-        unset = plan_of(operator).recomputed(given, {**given.fields, field.name: usual}).fields[field.name]
+        unset = plan_of(operator).recompute(given, {**given.fields, field.name: usual}).fields[field.name]
         if not (isinstance(value, tuple) and isinstance(unset, tuple)) or len(value) != len(unset) or not value:
             return given
         found = list(value)

@@ -51,7 +51,7 @@ def _last_wrong(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
 def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     """Label, words that follow "wrong", and the condition."""
     tensors = tensors_of(operator)
-    for group in plan_of(operator).tied("DataType"):
+    for group in plan_of(operator).tied_groups("DataType"):
         field = next(field for field in tensors if plan_of(operator).name_of(field.name) == group[0])
         for data_type in sorted(types_of(operator, field)):
             yield f"{field.name}/{data_type}", f"where {field.name} is {data_type}", _of_type(field.name, data_type)
@@ -76,7 +76,7 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     for field in tensors:
         if field.optional:
             yield f"{field.name}/present", f"where there is {field.name}", has(field.name)
-            yield f"{field.name}/absent", f"where there is no {field.name}", _without(field.name)
+            yield f"{field.name}/absent", f"where there is no {field.name}", _is_absent(field.name)
     if max(counts) > 4:
         yield "strides-beyond-4d", "where more than 4 dimensions have strides", _any_tensor(lambda t: len(t.strides or ()) > 4)
     if len(operator.inputs()) > 1:
@@ -106,7 +106,7 @@ def _of_rank(count: int) -> Where:
     return _any_tensor(lambda tensor: tensor.DimensionCount == count)
 
 
-def _without(name: str) -> Where:
+def _is_absent(name: str) -> Where:
     return lambda desc: desc.find(name) is None
 
 

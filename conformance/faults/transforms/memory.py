@@ -27,24 +27,24 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for label, (does, written) in _LOSSES.items():
         if label in ("outside-last-4d", "outside-last-5d") and most <= int(label[-2]):
             continue
-        yield f"lost/{label}", Fault(f"does not write {does}", write=_losing(written), kinds=("combination", "sizes"))
+        yield f"lost/{label}", Fault(f"does not write {does}", write=_lose_bytes(written), kinds=("combination", "sizes"))
     widths = {data_type(of).bits for field in operator.outputs() for of in types_of(operator, field)}
     for width in sorted(widths):
         does = f"does not write the last of an odd number of {width}-bit elements"
-        yield f"lost/odd-{width}-bit", Fault(does, write=_losing(_odd(width)), kinds=("combination", "sizes"))
+        yield f"lost/odd-{width}-bit", Fault(does, write=_lose_bytes(_odd(width)), kinds=("combination", "sizes"))
     for label, (does, spoil) in _SPOILS.items():
         if label != "rounded-to-4-elements" or max(widths) > 8:  # four bytes are no more than what a tensor of bytes takes anyway
-            yield f"memory/{label}", Fault(does, around=_after(spoil), kinds=("gaps",) if "gap" in label else ())
+            yield f"memory/{label}", Fault(does, around=_spoil_after(spoil), kinds=("gaps",) if "gap" in label else ())
     for field in (field for field in tensors_of(operator) if field.kind == "input"):
         for label, (does, spoil) in _INPUT_SPOILS.items():
             yield (
                 f"memory/{label}/{field.name}",
-                Fault(does.format(field.name), around=_after(spoil, field.name), when=has(field.name)),
+                Fault(does.format(field.name), around=_spoil_after(spoil, field.name), when=has(field.name)),
             )
     yield "memory/offset-ignored", Fault("binds from the beginning of the resource", around=_bound_at(lambda offset, first: 0))
     if operator.inputs() or len(operator.outputs()) > 1:
         yield "memory/offset-of-first", Fault("binds all at the first one's offset", around=_bound_at(lambda offset, first: first))
-    yield "memory/adds-to-output", Fault("combines the result with what the output held before", write=_combining)
+    yield "memory/adds-to-output", Fault("combines the result with what the output held before", write=_combine)
     yield from _in_place(operator)
 
 
@@ -75,7 +75,7 @@ _LOSSES: Mapping[str, tuple[str, Written]] = {
 }
 
 
-def _losing(written: Written) -> Write:
+def _lose_bytes(written: Written) -> Write:
     def write(buffer: Bytes, tensor: TensorDesc, array: Array, offset: int) -> None:
         before = read_tensor(buffer, tensor, offset)
         chosen = np.broadcast_to(written(tensor, np.arange(tensor.count)), tensor.count).reshape(tensor.sizes)
@@ -84,7 +84,7 @@ def _losing(written: Written) -> Write:
     return write
 
 
-def _combining(buffer: Bytes, tensor: TensorDesc, array: Array, offset: int) -> None:
+def _combine(buffer: Bytes, tensor: TensorDesc, array: Array, offset: int) -> None:
     before = read_tensor(buffer, tensor, offset)
     pattern = f"u{array.dtype.itemsize}"
     write_tensor(buffer, tensor, (array.view(pattern) | before.view(pattern)).view(array.dtype), offset)
@@ -97,35 +97,35 @@ Spoil = Callable[[Bytes, BufferBinding, TensorDesc], None]
 """(resource, binding, tensor desc) of a tensor: writes where nothing may be."""
 
 
-def _after(spoil: Spoil, name: str = "") -> Around:
+def _spoil_after(spoil: Spoil, name: str = "") -> Around:
     """Runs, then writes in the outputs, or in the input of that name where no output shares its resource."""
 
-    def around(dispatch: Dispatch, run: Run) -> None:
+    def run_around(dispatch: Dispatch, run: Run) -> None:
         run(dispatch)
         outputs = {dispatch.bindings[output].resource for output in dispatch.outputs}
         for tensor, binding in dispatch.bindings.items():
             if (tensor == name and binding.resource not in outputs) or (not name and tensor in dispatch.outputs):
                 spoil(dispatch.resources[binding.resource], binding, dispatch.desc.tensor(tensor))
 
-    return around
+    return run_around
 
 
 def _bound_at(offset: Callable[[int, int], int]) -> Around:
     """Binds at other offsets, given a tensor's own and the first one's; at its own where it would not fit into the resource."""
 
-    def around(dispatch: Dispatch, run: Run) -> None:
+    def run_around(dispatch: Dispatch, run: Run) -> None:
         first = next(iter(dispatch.bindings.values())).offset
 
-        def moved(binding: BufferBinding) -> BufferBinding:
+        def move_binding(binding: BufferBinding) -> BufferBinding:
             found = replace(binding, offset=offset(binding.offset, first))
             return found if found.offset + found.size <= dispatch.resources[found.resource].size else binding
 
-        run(replace(dispatch, bindings={name: moved(binding) for name, binding in dispatch.bindings.items()}))
+        run(replace(dispatch, bindings={name: move_binding(binding) for name, binding in dispatch.bindings.items()}))
 
-    return around
+    return run_around
 
 
-def _turned(begin: Callable[[BufferBinding, TensorDesc], int], end: Callable[[BufferBinding, TensorDesc], int]) -> Spoil:
+def _turn_bytes(begin: Callable[[BufferBinding, TensorDesc], int], end: Callable[[BufferBinding, TensorDesc], int]) -> Spoil:
     """Turns over bytes, counted from the binding's beginning."""
 
     def spoil(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
@@ -150,7 +150,7 @@ def _gaps(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
     resource[binding.offset : binding.offset + tensor.bytes][mask] = 0
 
 
-def _padding(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
+def _clear_padding(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
     resource[binding.offset + _end(tensor) : binding.offset + tensor.bytes] = 0
 
 
@@ -160,22 +160,22 @@ def _first_gap(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> N
 
 
 def _past_end(end: Callable[[BufferBinding, TensorDesc], int]) -> Spoil:
-    return _turned(lambda b, t: b.size, end)
+    return _turn_bytes(lambda b, t: b.size, end)
 
 
 _SPOILS: Mapping[str, tuple[str, Spoil]] = {
     "byte-past-end": ("writes a byte past the end", _past_end(lambda b, t: b.size + 1)),
     "rounded-to-16": ("writes on to a multiple of 16 bytes", _past_end(lambda b, t: -(-b.size // 16) * 16)),
     "rounded-to-4-elements": ("writes on to a multiple of 4 elements", _past_end(lambda b, t: -(-t.count // 4) * 4 * _size(t))),
-    "16-bytes-before": ("writes 16 bytes before the beginning", _turned(lambda b, t: -16, lambda b, t: 0)),
-    "padding": ("writes 0 between the last element and a multiple of four bytes", _padding),
+    "16-bytes-before": ("writes 16 bytes before the beginning", _turn_bytes(lambda b, t: -16, lambda b, t: 0)),
+    "padding": ("writes 0 between the last element and a multiple of four bytes", _clear_padding),
     "gaps-zeroed": ("writes 0 between elements", _gaps),
     "first-gap": ("writes a byte after the first element or row", _first_gap),
 }
 
 _INPUT_SPOILS: Mapping[str, tuple[str, Spoil]] = {
-    "first-byte": ("changes the first byte of {}", _turned(lambda b, t: 0, lambda b, t: 1)),
-    "last-element": ("changes the last element of {}", _turned(lambda b, t: _end(t) - _size(t), lambda b, t: _end(t))),
+    "first-byte": ("changes the first byte of {}", _turn_bytes(lambda b, t: 0, lambda b, t: 1)),
+    "last-element": ("changes the last element of {}", _turn_bytes(lambda b, t: _end(t) - _size(t), lambda b, t: _end(t))),
     "gap": ("writes between elements of {}", _first_gap),
     "past-end": ("writes a byte past the end of {}", _past_end(lambda b, t: b.size + 1)),
 }
@@ -197,13 +197,13 @@ def _in_place(operator: Operator) -> Iterator[tuple[str, Fault]]:
     if allowed:
         does = "in place, overwrites elements before it reads them"
         yield "in-place/blocks-overlap", Fault(does, around=_blocks_overlap, kinds=("combination",))
-        yield "in-place/twice", Fault("in place, runs twice", around=_again, kinds=("combination",))
+        yield "in-place/twice", Fault("in place, runs twice", around=_run_again, kinds=("combination",))
     if len(names) > 1 and names[1] in allowed:
         does = f"in place on {names[1]}, overwrites it with {names[0]}"
         yield "in-place/first-copied", Fault(does, around=_copied_first, kinds=("combination",))
 
 
-def _shared(dispatch: Dispatch, *inputs: str) -> tuple[str, str] | None:
+def _shared_input(dispatch: Dispatch, *inputs: str) -> tuple[str, str] | None:
     """The first of these inputs (of all, if none are given) that an output lies on, and that output; None if there is none."""
     for name in inputs or [name for name in dispatch.bindings if name not in dispatch.outputs]:
         for output in dispatch.outputs:
@@ -218,23 +218,23 @@ def _begin(binding: BufferBinding) -> tuple[int, int]:
 
 
 def _in_a_copy(*inputs: str) -> Around:
-    def around(dispatch: Dispatch, run: Run) -> None:
-        shared = all(_shared(dispatch, name) for name in inputs)
+    def run_around(dispatch: Dispatch, run: Run) -> None:
+        shared = all(_shared_input(dispatch, name) for name in inputs)
         run(replace(dispatch, resources=[resource.copy() for resource in dispatch.resources]) if shared else dispatch)
 
-    return around
+    return run_around
 
 
-def _again(dispatch: Dispatch, run: Run) -> None:
+def _run_again(dispatch: Dispatch, run: Run) -> None:
     run(dispatch)
-    if _shared(dispatch):
+    if _shared_input(dispatch):
         run(dispatch)
 
 
 def _copied_first(dispatch: Dispatch, run: Run) -> None:
     """The first input is copied to the output and the second combined with it: where the output lies on the second, it is gone."""
     one, other = [name for name in dispatch.bindings if name not in dispatch.outputs][:2]
-    if _shared(dispatch, other):
+    if _shared_input(dispatch, other):
         first, second = dispatch.bindings[one], dispatch.bindings[other]
         copied = read_tensor(dispatch.resources[first.resource], dispatch.desc.tensor(one), first.offset)
         write_tensor(dispatch.resources[second.resource], dispatch.desc.tensor(other), copied, second.offset)
@@ -243,7 +243,7 @@ def _copied_first(dispatch: Dispatch, run: Run) -> None:
 
 def _blocks_overlap(dispatch: Dispatch, run: Run) -> None:
     """From the last block of 16 elements to the first; each store begins one element too early, before that element is read."""
-    shared = _shared(dispatch)
+    shared = _shared_input(dispatch)
     if shared is None:
         run(dispatch)
         return

@@ -27,45 +27,48 @@ Test = Callable[[Dispatch], bool]
 
 def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """Every rule whose breach must be refused, not enforced; checks done by half; wrong ways to refuse."""
-    implied = {f"constraint/{constraint.label}" for constraint in operator.constraints if _implied(operator, constraint)}
+    implied = {f"constraint/{constraint.label}" for constraint in operator.constraints if _is_implied(operator, constraint)}
     rules = [rule for label in COLUMNS["rejections"](operator) if (rule := label.removeprefix("rejects/")) not in implied]
     for rule in rules:
-        yield f"accepts/{rule.removeprefix('constraint/')}", Fault(f"does not enforce {rule}", accepts=_accepting(operator, rule))
+        yield (
+            f"accepts/{rule.removeprefix('constraint/')}",
+            Fault(f"does not enforce {rule}", accepts=_accept_broken(operator, rule)),
+        )
     plan = plan_of(operator)
-    groups = {group[0]: {dict(choice.types)[group[0]] for choice in plan.choices} for group in plan.tied("DataType")}
+    groups = {group[0]: {dict(choice.types)[group[0]] for choice in plan.choices} for group in plan.tied_groups("DataType")}
     for name, listed in groups.items():
         rule = f"support/{field_of(name)}/data-type"
         of_array = {data_type for table in operator.support for data_type in table.row(name).data_types}
         for data_type in (*abi().data_types, UNKNOWN) if rule in rules else ():
             if data_type not in (of_array if name != field_of(name) else listed):  # the table is about all tensors of an array
-                accepts = _accepting(operator, rule, _of_type(data_type))
+                accepts = _accept_broken(operator, rule, _of_type(data_type))
                 yield f"accepts/{name}/{data_type}", Fault(f"accepts {data_type} as {name}", accepts=accepts)
     for name in plan.tensors:
         for label, (does, rule) in _OF_ONE.items():
             if (of_one := rule.format(field_of(name))) in rules:
-                yield f"accepts/{name}/{label}", Fault(does.format(name), accepts=_ignoring(of_one))
+                yield f"accepts/{name}/{label}", Fault(does.format(name), accepts=_ignore_rule(of_one))
     for label, (does, rule, test) in _PARTS.items():
         if any(fnmatchcase(known, rule) for known in rules):
-            yield f"accepts/{label}", Fault(does, accepts=_accepting(operator, rule, test))
+            yield f"accepts/{label}", Fault(does, accepts=_accept_broken(operator, rule, test))
     if any(constraint.same == "Sizes" for constraint in operator.constraints):
         for label, (does, alike) in _SIZES.items():
-            yield f"accepts/sizes-{label}", Fault(does, accepts=_seeing(_tied("Sizes", alike)))
-    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan.tied("DataType") if len(group) > 1]
+            yield f"accepts/sizes-{label}", Fault(does, accepts=_see_repaired(_repair_tied("Sizes", alike)))
+    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan.tied_groups("DataType") if len(group) > 1]
     for label, (what, are_alike) in _ALIKE.items():
         if any(a != b and are_alike(a, b) for types in tied for a in types for b in types):
-            accepts = _seeing(_tied("DataType", are_alike))
+            accepts = _see_repaired(_repair_tied("DataType", are_alike))
             yield f"accepts/types-by-{label}", Fault(f"compares the {what} of data types alone", accepts=accepts)
     for label, (does, rule, repair) in _HALVES.items():
         if any(fnmatchcase(known, rule) for known in rules):
-            yield f"accepts/{label}", Fault(does, accepts=_seeing(repair))
+            yield f"accepts/{label}", Fault(does, accepts=_see_repaired(repair))
     for label, (does, error) in _WAYS.items():
-        yield f"refuses/{label}", Fault(does, accepts=_raising(error))
+        yield f"refuses/{label}", Fault(does, accepts=_raise(error))
 
 
 # Rules that are not enforced
 
 
-def _implied(operator: Operator, constraint: Constraint) -> bool:
+def _is_implied(operator: Operator, constraint: Constraint) -> bool:
     """Whether tensors that must have the same number of dimensions must have the same sizes anyway."""
     tied = (set(other.tensors) for other in operator.constraints if other.same == "Sizes")
     return constraint.same == "DimensionCount" and any(set(constraint.tensors) <= tensors for tensors in tied)
@@ -81,7 +84,7 @@ _COMPANIONS: Mapping[str, tuple[str, ...]] = {
 """What cannot but be broken too: rules by their labels, and the constraints about types, sizes and constants."""
 
 
-def _accepting(operator: Operator, rule: str, test: Test = lambda dispatch: True) -> Accepts:
+def _accept_broken(operator: Operator, rule: str, test: Test = lambda dispatch: True) -> Accepts:
     """Does not enforce a rule (a glob), for the dispatches alone that pass the test."""
     globs = {rule, *(glob for kind, globs in _COMPANIONS.items() if fnmatchcase(rule, kind) for glob in globs)}
     constants = {field.name for field in operator.attributes() if field.enum}
@@ -104,7 +107,7 @@ def _accepting(operator: Operator, rule: str, test: Test = lambda dispatch: True
     return accepts
 
 
-def _ignoring(rule: str) -> Accepts:
+def _ignore_rule(rule: str) -> Accepts:
     """Where one tensor breaks its rule, sees only what is wrong with each other tensor."""
 
     def accepts(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
@@ -116,12 +119,12 @@ def _ignoring(rule: str) -> Accepts:
     return accepts
 
 
-def _any(test: Callable[[TensorDesc], bool]) -> Test:
+def _has_tensor(test: Callable[[TensorDesc], bool]) -> Test:
     return lambda dispatch: any(test(tensor) for _, tensor in dispatch.desc.tensors())
 
 
 def _of_type(data_type: str) -> Test:
-    return _any(lambda tensor: tensor.data_type == data_type)
+    return _has_tensor(lambda tensor: tensor.data_type == data_type)
 
 
 _OWNED = abi().tensor_flags["OWNED_BY_DML"]
@@ -129,10 +132,14 @@ _MOST = abi().limits["dimension_count"]
 _LARGEST = 0xFFFFFFFF
 
 _PARTS: Mapping[str, tuple[str, str, Test]] = {
-    "owned-by-dml": ("accepts OWNED_BY_DML", "tensor/*/flags", _any(lambda tensor: bool(tensor.flags & _OWNED))),
-    "unknown-flags": ("accepts unknown flags", "tensor/*/flags", _any(lambda tensor: bool(tensor.flags & ~_OWNED))),
-    "no-dimensions": ("accepts no dimensions", "support/*/dimension-count", _any(lambda t: t.DimensionCount == 0)),
-    "too-many-dimensions": ("accepts a dimension too many", "support/*/dimension-count", _any(lambda t: t.DimensionCount > _MOST)),
+    "owned-by-dml": ("accepts OWNED_BY_DML", "tensor/*/flags", _has_tensor(lambda tensor: bool(tensor.flags & _OWNED))),
+    "unknown-flags": ("accepts unknown flags", "tensor/*/flags", _has_tensor(lambda tensor: bool(tensor.flags & ~_OWNED))),
+    "no-dimensions": ("accepts no dimensions", "support/*/dimension-count", _has_tensor(lambda t: t.DimensionCount == 0)),
+    "too-many-dimensions": (
+        "accepts a dimension too many",
+        "support/*/dimension-count",
+        _has_tensor(lambda t: t.DimensionCount > _MOST),
+    ),
     "next-constant": ("accepts the number after the last constant", "enum/*", lambda d: _LARGEST not in d.desc.fields.values()),
     "largest-constant": ("accepts the largest number for a constant", "enum/*", lambda d: _LARGEST in d.desc.fields.values()),
 }
@@ -160,7 +167,7 @@ Repair = Callable[[Dispatch], Dispatch]
 """A dispatch as the mutant sees it: what it does not look at is as it should be."""
 
 
-def _seeing(repair: Repair) -> Accepts:
+def _see_repaired(repair: Repair) -> Accepts:
     def accepts(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
         seen = repair(dispatch)
         # What is bound must still hold the tensors that are there, and not those that are seen.
@@ -174,27 +181,27 @@ def _with_tensors(dispatch: Dispatch, change: Callable[[str, TensorDesc], Tensor
     return replace(dispatch, desc=desc.with_tensors({name: change(name, tensor) for name, tensor in desc.tensors()}))
 
 
-def _known(tensor: TensorDesc) -> bool:
+def _is_known(tensor: TensorDesc) -> bool:
     return tensor.data_type in abi().data_types
 
 
-def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
+def _repair_tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
     """Tensors that must have the same ``what`` (Sizes, DataType) as the first: those whose own is like it, by this test, seen with its own."""
 
     def repair(dispatch: Dispatch) -> Dispatch:
         firsts: dict[str, TensorDesc] = {}
         tensors = dict(dispatch.desc.tensors())
-        for group in plan_of(load(dispatch.desc.type)).tied(what):
+        for group in plan_of(load(dispatch.desc.type)).tied_groups(what):
             first, *others = [name for of in group for name, _ in dispatch.desc.called(of)] or [""]
             firsts |= dict.fromkeys(others, tensors[first])
 
-        def seen(name: str, tensor: TensorDesc) -> TensorDesc:
+        def see_tensor(name: str, tensor: TensorDesc) -> TensorDesc:
             first = firsts.get(name, tensor)
             if what == "Sizes":
                 return replace(tensor, sizes=first.sizes) if alike(first.sizes, tensor.sizes) else tensor
-            return replace(tensor, data_type=first.data_type) if _known(tensor) and alike(first.type, tensor.type) else tensor
+            return replace(tensor, data_type=first.data_type) if _is_known(tensor) and alike(first.type, tensor.type) else tensor
 
-        return _with_tensors(dispatch, seen)
+        return _with_tensors(dispatch, see_tensor)
 
     return repair
 
@@ -202,19 +209,19 @@ def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
 Sizes = tuple[int, ...]
 
 
-def _but(ignored: slice) -> Callable[[Sizes, Sizes], bool]:
+def _alike_but(ignored: slice) -> Callable[[Sizes, Sizes], bool]:
     """As many sizes, and the same but for those ``ignored``."""
     return lambda a, b: len(a) == len(b) and all(a[at] == b[at] for at in set(range(len(a))) - set(range(len(a))[ignored]))
 
 
-def _each(test: Callable[[int, int], bool]) -> Callable[[Sizes, Sizes], bool]:
+def _alike_each(test: Callable[[int, int], bool]) -> Callable[[Sizes, Sizes], bool]:
     return lambda first, other: len(first) == len(other) and all(map(test, first, other))
 
 
 def _bindings(change: Callable[[TensorDesc, BufferBinding], BufferBinding]) -> Repair:
     def repair(dispatch: Dispatch) -> Dispatch:
         tensors = {name: dispatch.desc.tensor(name) for name in dispatch.bindings}
-        changed = {name: change(tensors[name], binding) for name, binding in dispatch.bindings.items() if _known(tensors[name])}
+        changed = {name: change(tensors[name], binding) for name, binding in dispatch.bindings.items() if _is_known(tensors[name])}
         return replace(dispatch, bindings={**dispatch.bindings, **changed})
 
     return repair
@@ -222,7 +229,7 @@ def _bindings(change: Callable[[TensorDesc, BufferBinding], BufferBinding]) -> R
 
 def _tensors(fine: Callable[[TensorDesc], bool], **right: Any) -> Repair:
     """Tensor descs that the test finds fine are seen with fields that are right."""
-    return lambda dispatch: _with_tensors(dispatch, lambda name, t: replace(t, **right) if _known(t) and fine(t) else t)
+    return lambda dispatch: _with_tensors(dispatch, lambda name, t: replace(t, **right) if _is_known(t) and fine(t) else t)
 
 
 _ALIKE: Mapping[str, tuple[str, Callable[[DataType, DataType], bool]]] = {
@@ -233,13 +240,13 @@ _ALIKE: Mapping[str, tuple[str, Callable[[DataType, DataType], bool]]] = {
 
 _SIZES: Mapping[str, tuple[str, Callable[[Sizes, Sizes], bool]]] = {
     "by-counts": ("compares the numbers of dimensions and elements alone", lambda a, b: len(a) == len(b) and prod(a) == prod(b)),
-    "but-first": ("compares all sizes but the first", _but(slice(None, 1))),
-    "but-second": ("compares all sizes but the second", _but(slice(1, 2))),
-    "but-last": ("compares all sizes but the last", _but(slice(-1, None))),
-    "broadcast": ("accepts sizes of 1 beside others", _each(lambda n, m: n == m or 1 in (n, m))),
+    "but-first": ("compares all sizes but the first", _alike_but(slice(None, 1))),
+    "but-second": ("compares all sizes but the second", _alike_but(slice(1, 2))),
+    "but-last": ("compares all sizes but the last", _alike_but(slice(-1, None))),
+    "broadcast": ("accepts sizes of 1 beside others", _alike_each(lambda n, m: n == m or 1 in (n, m))),
     "without-ones": ("ignores sizes of 1", lambda a, b: [n for n in a if n > 1] == [n for n in b if n > 1]),
-    "larger": ("accepts tensors larger than the first", _each(lambda n, m: n <= m)),
-    "smaller": ("accepts tensors smaller than the first", _each(lambda n, m: n >= m)),
+    "larger": ("accepts tensors larger than the first", _alike_each(lambda n, m: n <= m)),
+    "smaller": ("accepts tensors smaller than the first", _alike_each(lambda n, m: n >= m)),
 }
 """Sizes that must be the same, and are compared by half."""
 
@@ -262,7 +269,7 @@ _HALVES: Mapping[str, tuple[str, str, Repair]] = {
 # Ways to refuse
 
 
-def _raising(error: Callable[[], Exception]) -> Accepts:
+def _raise(error: Callable[[], Exception]) -> Accepts:
     def accepts(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
         raise error()
 

@@ -84,12 +84,12 @@ def _write(misreading: Misreading) -> Callable[[Bytes, TensorDesc, Array, int], 
     return write
 
 
-def _descending(sizes: Steps, steps: Steps) -> bool:
+def _is_descending(sizes: Steps, steps: Steps) -> bool:
     long = [step for size, step in zip(sizes, steps, strict=True) if size > 1]
     return long == sorted(long, reverse=True)
 
 
-def _packed(test: Callable[[Steps, Steps], bool]) -> Misreading:
+def _packed_where(test: Callable[[Steps, Steps], bool]) -> Misreading:
     """Packed strides where the test of sizes and strides says so."""
     return lambda sizes, steps: packed_strides(sizes) if test(sizes, steps) else steps
 
@@ -102,13 +102,13 @@ def _from_row(sizes: Steps, steps: Steps) -> Steps:
     return tuple(found)
 
 
-def _squeezed(sizes: Steps, steps: Steps) -> Steps:
+def _squeeze(sizes: Steps, steps: Steps) -> Steps:
     """As by code that drops sizes of 1 and forgets to drop their strides: the first strides go to the dimensions that are left."""
     left = iter(steps)
     return tuple(next(left) if size > 1 else 0 for size in sizes)
 
 
-def _exchanged(i: int, j: int) -> Misreading:
+def _exchange(i: int, j: int) -> Misreading:
     def steps_of(sizes: Steps, steps: Steps) -> Steps:
         found = list(steps)
         if len(found) > 1:
@@ -119,25 +119,28 @@ def _exchanged(i: int, j: int) -> Misreading:
 
 
 _ALONE: Mapping[str, tuple[str, Misreading]] = {
-    "ignored": ("ignores strides", _packed(lambda sizes, steps: True)),
+    "ignored": ("ignores strides", _packed_where(lambda sizes, steps: True)),
     "inner-as-1": ("treats the last stride as 1", lambda sizes, steps: (*steps[:-1], 1)),
 }
 _OF_SEVERAL: Mapping[str, tuple[str, Misreading]] = {
-    "ignored-beyond-4d": ("ignores strides beyond 4 dimensions", _packed(lambda sizes, steps: len(sizes) > 4)),
-    "ignored-below-4d": ("ignores strides below 4 dimensions", _packed(lambda sizes, steps: len(sizes) < 4)),
-    "permuted-as-packed": ("ignores strides out of order", _packed(lambda s, t: 0 not in t and not _descending(s, t))),
+    "ignored-beyond-4d": ("ignores strides beyond 4 dimensions", _packed_where(lambda sizes, steps: len(sizes) > 4)),
+    "ignored-below-4d": ("ignores strides below 4 dimensions", _packed_where(lambda sizes, steps: len(sizes) < 4)),
+    "permuted-as-packed": ("ignores strides out of order", _packed_where(lambda s, t: 0 not in t and not _is_descending(s, t))),
     "inner-only": (
         "computes other strides from the last",
         lambda sizes, steps: tuple(steps[-1] * s for s in packed_strides(sizes)),
     ),
     "outer-gaps-ignored": ("computes the outer strides from the last two", _from_row),
     "reversed": ("reads strides from the last to the first", lambda sizes, steps: steps[::-1]),
-    "last-two-exchanged": ("exchanges the last two strides", _exchanged(-1, -2)),
-    "first-two-exchanged": ("exchanges the first two strides", _exchanged(0, 1)),
-    "squeezed": ("gives the strides of sizes 1 to other dimensions", _squeezed),
+    "last-two-exchanged": ("exchanges the last two strides", _exchange(-1, -2)),
+    "first-two-exchanged": ("exchanges the first two strides", _exchange(0, 1)),
+    "squeezed": ("gives the strides of sizes 1 to other dimensions", _squeeze),
 }
 _OF_INPUTS: Mapping[str, tuple[str, Misreading]] = {
-    "broadcast-as-packed": ("ignores strides with a 0", _packed(lambda sizes, steps: 0 in steps)),
-    "partly-broadcast-as-packed": ("ignores strides with a 0 and others", _packed(lambda sizes, steps: 0 in steps and any(steps))),
-    "wholly-broadcast-as-packed": ("ignores strides that are all 0", _packed(lambda sizes, steps: not any(steps))),
+    "broadcast-as-packed": ("ignores strides with a 0", _packed_where(lambda sizes, steps: 0 in steps)),
+    "partly-broadcast-as-packed": (
+        "ignores strides with a 0 and others",
+        _packed_where(lambda sizes, steps: 0 in steps and any(steps)),
+    ),
+    "wholly-broadcast-as-packed": ("ignores strides that are all 0", _packed_where(lambda sizes, steps: not any(steps))),
 }

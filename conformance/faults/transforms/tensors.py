@@ -43,23 +43,23 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         if operator.tolerance.compare != "bits":
             for label, (kinds, does, of, change) in _NUMBERS.items():
                 if field.kind in kinds and types & set(of) and _is_tried(operator, field, label):
-                    yield f"{field.name}/{label}", changing(field, does, change, of)
+                    yield f"{field.name}/{label}", change_tensor(field, does, change, of)
         for label, (does, change) in _ORDERS.items():
-            yield f"{field.name}/{label}", changing(field, does, change)
+            yield f"{field.name}/{label}", change_tensor(field, does, change)
         wide = tuple(of for of in types if data_type(of).bits > 8)
         if wide:
-            yield f"{field.name}/big-endian", changing(field, "reads {} as big-endian", lambda x: x.byteswap(), wide)
+            yield f"{field.name}/big-endian", change_tensor(field, "reads {} as big-endian", lambda x: x.byteswap(), wide)
         for axis in axes_of(operator, field):
             for label, (does, change_along) in _ALONG.items():
                 name = f"axis {axis}" if axis >= 0 else "the last axis" if axis == -1 else f"the axis {-1 - axis} before the last"
-                fault = changing(field, f"{does} along {name}", change_along(axis), (), axis)
+                fault = change_tensor(field, f"{does} along {name}", change_along(axis), (), axis)
                 yield f"{field.name}/{label}-along-{axis_label(axis)}", fault
         if field.kind == "input" and field.optional and _may_be_absent(operator, field):
             yield f"{field.name}/absent", Fault(f"ignores {field.name}", inputs=without_input(field.name), when=has(field.name))
     for one, other in combinations([field for field in tensors if field.kind == "input"], 2):
         if types_of(operator, one) & types_of(operator, other) and _may_be_alike(operator, one.name, other.name):
-            yield from _confused(one.name, other.name)
-            yield from list(_confused(other.name, one.name))[:1]
+            yield from _confuse_inputs(one.name, other.name)
+            yield from list(_confuse_inputs(other.name, one.name))[:1]
 
 
 def types_of(operator: Operator, field: Field) -> set[str]:
@@ -132,7 +132,7 @@ def _may_be_same(size: str, other: str) -> bool:
     return size.startswith("*") == other.startswith("*") and (size == other or not (size.isdigit() or other.isdigit()))
 
 
-def changing(field: Field, does: str, change: Change, types: tuple[str, ...] = (), axis: int | None = None) -> Fault:
+def change_tensor(field: Field, does: str, change: Change, types: tuple[str, ...] = (), axis: int | None = None) -> Fault:
     """The fault of one tensor. It is no fault of an absent one, of other types, nor along an axis of one element."""
     name = field.name
 
@@ -143,18 +143,18 @@ def changing(field: Field, does: str, change: Change, types: tuple[str, ...] = (
         return axis is None or (-len(tensor.sizes) <= axis < len(tensor.sizes) and tensor.sizes[axis] > 1)
 
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
-        return {**right, name: changed(right[name])}
+        return {**right, name: change_elements(right[name])}
 
-    def changed(x: Array) -> Array:
+    def change_elements(x: Array) -> Array:
         found = np.asarray(change(x))
         return np.ascontiguousarray(found if found.dtype.itemsize == x.dtype.itemsize else found.astype(x.dtype)).reshape(x.shape)
 
     if field.kind == "input":
         return Fault(does.format(name), inputs=inputs, when=when)
-    return Fault(does.format(name), lambda desc, given, right: changed(right), when=when, output=name)
+    return Fault(does.format(name), lambda desc, given, right: change_elements(right), when=when, output=name)
 
 
-def _confused(one: str, other: str) -> Iterator[tuple[str, Fault]]:
+def _confuse_inputs(one: str, other: str) -> Iterator[tuple[str, Fault]]:
     """One input read for another, and two exchanged: where they are of one type and of the same sizes."""
 
     def when(desc: OperatorDesc) -> bool:
@@ -169,11 +169,11 @@ def _confused(one: str, other: str) -> Iterator[tuple[str, Fault]]:
 # Numbers
 
 
-def _where(which: Change, by: Callable[[Array], Any]) -> Change:
+def _change_where(which: Change, by: Callable[[Array], Any]) -> Change:
     return lambda x: np.where(which(x), by(x), x)
 
 
-def _through(name: str) -> Change:
+def _convert_through(name: str) -> Change:
     """Integers through a floating type: what does not fit saturates."""
     real = np.dtype(name).type
 
@@ -196,20 +196,20 @@ _NUMBERS: Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...], Change]] = {
     "absolute": (BOTH, "ignores the signs of {}", FLOATS + SIGNED, np.abs),
     "doubled": (BOTH, "doubles {}", FLOATS + INTEGERS, lambda x: x + x),
     **{name: (BOTH, f"rounds {{}} to {of}", types, change) for name, (of, types, change) in PRECISIONS.items()},
-    "nan-as-zero": (BOTH, "treats NaN in {} as 0", FLOATS, _where(np.isnan, np.zeros_like)),
+    "nan-as-zero": (BOTH, "treats NaN in {} as 0", FLOATS, _change_where(np.isnan, np.zeros_like)),
     "infinities-as-largest": (
         INPUT,
         "treats infinities in {} as the largest number",
         FLOATS,
-        _where(np.isinf, lambda x: np.copysign(np.finfo(x.dtype).max, x)),
+        _change_where(np.isinf, lambda x: np.copysign(np.finfo(x.dtype).max, x)),
     ),
     "minus-zero-lost": (OUTPUT, "gives 0 for -0 in {}", FLOATS, lambda x: x + x.dtype.type(0)),
     "one-percent": (OUTPUT, "gives 1 % too much in {}", FLOATS, lambda x: x * x.dtype.type(1.01)),
-    "small-as-zero": (OUTPUT, "gives 0 for less than 1/8 in {}", FLOATS, _where(lambda x: np.abs(x) < 0.125, np.zeros_like)),
+    "small-as-zero": (OUTPUT, "gives 0 for less than 1/8 in {}", FLOATS, _change_where(lambda x: np.abs(x) < 0.125, np.zeros_like)),
     "at-most-100": (OUTPUT, "gives no number beyond 100 in {}", FLOATS, lambda x: np.clip(x, -100, 100)),
     "integers-at-most-100": (OUTPUT, "gives no integer beyond 100 in {}", INTEGERS, lambda x: np.minimum(x, x.dtype.type(100))),
-    "through-float32": (INPUT, "converts integers of {} to FLOAT32", WIDE, _through("float32")),
-    "through-float64": (INPUT, "converts integers of {} to FLOAT64", LONG, _through("float64")),
+    "through-float32": (INPUT, "converts integers of {} to FLOAT32", WIDE, _convert_through("float32")),
+    "through-float64": (INPUT, "converts integers of {} to FLOAT64", LONG, _convert_through("float64")),
     "low-31-bits": (INPUT, "reads 31 bits of the integers of {}", LONG, lambda x: x & x.dtype.type(0x7FFFFFFF)),
     "without-top-bit": (
         INPUT,
@@ -225,7 +225,7 @@ _NUMBERS: Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...], Change]] = {
 # Places
 
 
-def _exchanged(array: Array, one: int, other: int) -> Array:
+def _exchange_axes(array: Array, one: int, other: int) -> Array:
     """Read as if two axes were exchanged in memory."""
     return array.swapaxes(one, other) if array.ndim > 1 else array
 
@@ -241,8 +241,8 @@ _ORDERS: Mapping[str, tuple[str, Change]] = {
     "next": ("reads the next element of {} instead of each", lambda x: np.roll(x, -1)),
     "ends-exchanged": ("exchanges the first and the last element of {}", _ends_exchanged),
     "column-major": ("reads {} as column-major", lambda x: x.T),
-    "last-two-exchanged": ("exchanges the last two dimensions of {}", lambda x: _exchanged(x, -1, -2)),
-    "first-two-exchanged": ("exchanges the first two dimensions of {}", lambda x: _exchanged(x, 0, 1)),
+    "last-two-exchanged": ("exchanges the last two dimensions of {}", lambda x: _exchange_axes(x, -1, -2)),
+    "first-two-exchanged": ("exchanges the first two dimensions of {}", lambda x: _exchange_axes(x, 0, 1)),
 }
 
 _ALONG: Mapping[str, tuple[str, Callable[[int], Change]]] = {

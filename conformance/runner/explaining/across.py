@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dmlcts.conformance.runner.explaining.counts import Subject, counted
+from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
 from dmlcts.conformance.runner.explaining.known import EXCLUDED, Known, cases_that_ran
 from dmlcts.conformance.runner.explaining.reasons import reasons
 from dmlcts.generator.case.case import LEVELS
@@ -58,13 +58,13 @@ class Across:
             (status, symptom) for status, symptom in zip(self.statuses, self.symptoms, strict=True) if status in _OTHERS
         )
         for status, symptom in [kind for kind, _ in every.most_common()]:
-            for found in self._of(status, symptom):
+            for found in self._explanations_of(status, symptom):
                 stated = symptom not in OF_VALUES and found is not None
                 whole = not found.failing_outside and found.precise
                 (sure if stated or whole else guesses).append(found)
         return sure, guesses
 
-    def _of(self, status: str, symptom: str) -> list[Explanation]:
+    def _explanations_of(self, status: str, symptom: str) -> list[Explanation]:
         """What explains one symptom, if several operators have it."""
         statuses, symptoms, operators = (np.array(each) for each in (self.statuses, self.symptoms, self.operators))
         failing = (statuses == status) & (symptoms == symptom)
@@ -77,7 +77,7 @@ class Across:
         for reason in reasons(self.facts, failing, passing) if passing.any() and symptom != PAGE else []:
             own = len(np.unique(operators[reason.meets & failing]))
             if own > 1 and (reason.needed or reason.explains.sum() >= _ENOUGH * total):
-                found.append(counted(subject, reason, failing, passing, own))
+                found.append(count_reason(subject, reason, failing, passing, own))
         if not found and symptom not in OF_VALUES:
             return [Explanation("", status, DISPATCHES, (), 0, 0, 0, 0, total, total, count, symptom=symptom, left=total)]
         return found

@@ -19,7 +19,7 @@ class Subject:
     symptom: str = ""
 
 
-def counted(subject: Subject, reason: Reason, failing: Flags, passing: Flags, operators: int = 0) -> Explanation:
+def count_reason(subject: Subject, reason: Reason, failing: Flags, passing: Flags, operators: int = 0) -> Explanation:
     """The explanation, with the numbers of all failing and passing cases that it is about."""
     inside = int((reason.meets & failing).sum())
     outside = ~reason.meets & (failing | passing)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dmlcts.conformance.runner.explaining.across import Across
-from dmlcts.conformance.runner.explaining.counts import Subject, counted
-from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained
+from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
+from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained_operators
 from dmlcts.conformance.runner.explaining.pairs import pairs_left_out
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.conformance.runner.screen.terminal import command_text
@@ -64,7 +64,7 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     ordered = sorted(failing, key=lambda name: -sum(result.status in FAILURES for result in failing[name]))
     across = Across(ordered, by_operator)
     found: list[Explanation] = []
-    not_made = unexplained(record)
+    not_made = unexplained_operators(record)
     for name in ordered[:most]:
         few = not asked and is_enough(name, failing[name], level)
         known = known_of(name, failing[name], ENOUGH if few else level, is_part=few)
@@ -102,19 +102,19 @@ def _pairs(by_operator: Mapping[str, Sequence[Result]], most: int | None) -> lis
 def _of_operator(name: str, known: dict[str, Known], results: Sequence[Result], backend: str, rest: str) -> Iterator[Explanation]:
     for group, about in known.items():
         for status in OTHERS:
-            if about.having(status).any():
-                yield from _explained(name, group, status, about, backend)
+            if about.cases_having(status).any():
+                yield from _explain_status(name, group, status, about, backend)
     known_ids = {case.id for about in known.values() for case in about.cases}
     unknown = sum(result.status in FAILURES and result.case not in known_ids for result in results)
     if unknown:
         yield Explanation(name, FAIL, rest, (), 0, 0, 0, 0, unknown, unknown)
 
 
-def _explained(operator: str, group: str, status: str, about: Known, backend: str) -> Iterator[Explanation]:
+def _explain_status(operator: str, group: str, status: str, about: Known, backend: str) -> Iterator[Explanation]:
     """The explanations of one status in one group of an operator's cases, and how many cases they leave, by symptom."""
-    passing = about.having(*OTHERS[status])
-    for symptom, failing in _by_symptom(about, about.having(status), passing):
-        detail = common_detail(about.of(failing))
+    passing = about.cases_having(*OTHERS[status])
+    for symptom, failing in _by_symptom(about, about.cases_having(status), passing):
+        detail = common_detail(about.results_of(failing))
         total = int(failing.sum())
         if not passing.any():
             yield Explanation(
@@ -123,13 +123,13 @@ def _explained(operator: str, group: str, status: str, about: Known, backend: st
             continue
         left, needed = failing, False
         for reason in reasons(about.facts, failing, passing) if symptom != PAGE else []:
-            rival, apart = next_cases(reason, about.having(NOT_RUN))
+            rival, apart = next_cases(reason, about.cases_having(NOT_RUN))
             cases = tuple(about.cases[at].id for at in apart)
             words = ["dmlcts", "run", "--backend", backend, *(word for case in cases for word in ("--case", case))]
             shown = reason.explains if reason.explains.any() else failing & reason.meets
             yield replace(
-                counted(Subject(operator, status, group, symptom), reason, failing, passing),
-                detail=detail or (common_detail(about.of(shown)) if shown.sum() > 1 else ""),
+                count_reason(Subject(operator, status, group, symptom), reason, failing, passing),
+                detail=detail or (common_detail(about.results_of(shown)) if shown.sum() > 1 else ""),
                 alternative=rival,
                 next=cases,
                 command=command_text(words) if cases else "",

@@ -49,11 +49,11 @@ class Known:
     statuses: Sequence[str]
     results: Mapping[str, Result]
 
-    def having(self, *statuses: str) -> Flags:
+    def cases_having(self, *statuses: str) -> Flags:
         """Which cases have one of these statuses."""
         return np.array([status in statuses for status in self.statuses], np.bool_)
 
-    def of(self, which: Flags) -> list[Result]:
+    def results_of(self, which: Flags) -> list[Result]:
         """The results of some cases, which have run."""
         return [self.results[self.cases[at].id] for at in np.flatnonzero(which).tolist()]
 
@@ -64,7 +64,7 @@ class Known:
     def by_symptom(self, which: Flags) -> dict[str, Flags]:
         """Some cases by their symptom, the most frequent first."""
         found: dict[str, Flags] = {}
-        for at, result in zip(np.flatnonzero(which), self.of(which), strict=True):
+        for at, result in zip(np.flatnonzero(which), self.results_of(which), strict=True):
             found.setdefault(symptom_of(result), np.zeros_like(which))[at] = True
         return dict(sorted(found.items(), key=lambda entry: -int(entry[1].sum())))
 
@@ -72,7 +72,7 @@ class Known:
 def known_of(operator: str, results: Sequence[Result], level: str, is_part: bool = False) -> dict[str, Known]:
     """The operator's cases by group, up to a level and those that ran, unless a part of these ``is_part`` enough; only the groups with failures."""
     by_id = {result.case: result for result in results}
-    drawn, replayed = _drawn(results), _replayed(results)
+    drawn, replayed = _draw_again(results), _replayed_cases(results)
     cases = suite_cases(operator, level) | drawn | replayed
     if (
         not is_part and level != SEARCH and not replayed and 2 * len(by_id.keys() & cases.keys()) < len(by_id)
@@ -141,7 +141,7 @@ def known_cases(
     }
 
 
-def unexplained(record: Record) -> list[str]:
+def unexplained_operators(record: Record) -> list[str]:
     """The operators whose failures are not explained since their rows are stale: to compute these would take minutes."""
     failing = {result.operator for result in record.results if result.status in FAILURES} & set(operator_names())
     return sorted(name for name in failing if is_stale(load(name)))
@@ -162,7 +162,7 @@ def suite_cases(operator: str, level: str) -> dict[str, Case]:
 
 def cases_that_ran(operator: str, results: Sequence[Result], level: str) -> list[tuple[Case, Result]]:
     """An operator's dispatches that ran, as far as they can be made again, with their results."""
-    cases = _drawn(results) or _replayed(results) or suite_cases(operator, level)
+    cases = _draw_again(results) or _replayed_cases(results) or suite_cases(operator, level)
     found = ((cases.get(result.case), result) for result in results if result.status != NOT_RUN and not result.undeclared)
     return [(case, result) for case, result in found if case is not None and case.expect not in GROUPS]
 
@@ -179,13 +179,13 @@ def _status(by_id: Mapping[str, Result], case: Case) -> str:
     return EXCLUDED if result.status == UNSUPPORTED and result.undeclared else result.status
 
 
-def _drawn(results: Iterable[Result]) -> dict[str, Case]:
+def _draw_again(results: Iterable[Result]) -> dict[str, Case]:
     """The cases that a search drew, made again."""
     found = {result.case: find_numbered(result.case) for result in results if result.kind == DRAWN}
     return {case_id: case for case_id, case in found.items() if case is not None}
 
 
-def _replayed(results: Iterable[Result]) -> dict[str, Case]:
+def _replayed_cases(results: Iterable[Result]) -> dict[str, Case]:
     """The dispatches of a client that were judged, as cases: what is known of them is their desc."""
     found: dict[str, Case] = {}
     for result in results:

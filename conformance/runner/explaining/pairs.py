@@ -37,7 +37,7 @@ def pairs_left_out(operator: str, results: Sequence[Result]) -> Iterator[Explana
     if not ran or not lacking:
         return
     plan = plan_of(load(operator))
-    model, tuples = model_of(plan), Tuples.among(space_of(plan), 2)
+    model, tuples = model_of(plan), Tuples.from_space(space_of(plan), 2)
     had, lost = _rows(model, ran), _rows(model, lacking)
     covered = tuples.flags(had)
     every = covered | tuples.flags(lost)
@@ -48,11 +48,11 @@ def pairs_left_out(operator: str, results: Sequence[Result]) -> Iterator[Explana
     never = Counter[tuple[int, int]]()
     others, others_missing = 0, 0
     for place in map(int, np.flatnonzero(every)):
-        strange = [value for value in tuples.at(place) if value not in known]
+        strange = [value for value in tuples.tuple_at(place) if value not in known]
         never.update(strange)
         others += not strange
         others_missing += not strange and bool(missing[place])
-    names = tuple(_named(model, [value for value, _ in never.most_common()]))
+    names = tuple(_name_values(model, [value for value, _ in never.most_common()]))
     counts = int(every.sum()), int(missing.sum()), others, others_missing
     yield Explanation(operator, UNSUPPORTED, PAIRS, names, *counts, len(lacking), len(lacking))
 
@@ -65,7 +65,7 @@ def _values(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
     return ((factor, value) for row in rows for factor, value in enumerate(row) if value != NONE)
 
 
-def _named(model: Model, values: Sequence[tuple[int, int]]) -> Iterator[str]:
+def _name_values(model: Model, values: Sequence[tuple[int, int]]) -> Iterator[str]:
     """The values in words, several of one factor together."""
     by_factor: dict[int, list[tuple[int, int]]] = {}
     for value in values:
@@ -78,4 +78,4 @@ def _named(model: Model, values: Sequence[tuple[int, int]]) -> Iterator[str]:
             if len(same) > 1
             else ""
         )
-        yield model.shown([same[0]]) + more
+        yield model.values_text([same[0]]) + more

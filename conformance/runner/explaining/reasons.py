@@ -69,7 +69,7 @@ def reasons(
     facts: Sequence[Mapping[Key, str | float | bool]], failing: Flags, passing: Flags, most: int = MOST_SEPARATIONS
 ) -> list[Reason]:
     """What explains the failures, at most so many; empty if nothing does better than chance. ``failing`` and ``passing`` are cases, by their facts."""
-    columns, chosen = Columns(facts), _some(failing, MOST_FAILING) | _some(passing, MOST_PASSING)
+    columns, chosen = Columns(facts), _some_cases(failing, MOST_FAILING) | _some_cases(passing, MOST_PASSING)
     left, found = failing.copy(), list[Reason]()
     within, need = _Within((), np.ones_like(failing), passing), None
     may_need = True
@@ -89,7 +89,7 @@ def reasons(
             need = None
         elif best is None and not found and len(every) < _FEW:
             best = search.likeliest()
-        if may_need and (needed := _needed(search, best, every)):
+        if may_need and (needed := _needed_conditions(search, best, every)):
             need = _reason(made, needed, within, left, needed=True)
             within, may_need = _Within(need.conditions, need.meets, within.passing & need.meets), False
             continue
@@ -103,7 +103,7 @@ def reasons(
     return found[:most]
 
 
-def _some(which: Flags, most: int) -> Flags:
+def _some_cases(which: Flags, most: int) -> Flags:
     """At most so many of some cases, spread evenly."""
     at = np.flatnonzero(which)
     found = np.zeros_like(which)
@@ -117,22 +117,22 @@ def _nearly_deciding(reason: Reason, left: Flags, within: _Within) -> Reason | N
     return replace(reason, needed=False, explains=left) if passing <= SOME * (passing + failing) else None
 
 
-def _needed(search: Search, best: Separation | None, left: Flags) -> Separation | None:
+def _needed_conditions(search: Search, best: Separation | None, left: Flags) -> Separation | None:
     """What all failures need, where it says more of them than the best that decides; None where it does not."""
     if best is not None and best.new == len(left):
         return None
-    found = search.needed(left)
+    found = search.needed_conditions(left)
     if found is None:
         return None
     needed, saved = found
     often = needed.failing >= _OFTEN * (needed.failing + needed.passing)
-    return needed if best is None or often or saved > search.saved(best, left) else None
+    return needed if best is None or often or saved > search.saved_bits(best, left) else None
 
 
 def _reason(made: Conditions, found: Separation, within: _Within, left: Flags, *, needed: bool = False) -> Reason:
     """What was found, as a reason. Of conditions alike in the cases that were searched, those are taken that are best in all."""
     every = [found.conditions, *found.rivals]
-    meets = [within.meets & made.meeting(each) for each in every]
+    meets = [within.meets & made.cases_meeting(each) for each in every]
     if needed:
         every, meets = every[:1], meets[:1]
     else:

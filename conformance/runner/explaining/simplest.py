@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
 
-from dmlcts.conformance.backends.opening import apart, open_backend
-from dmlcts.conformance.properties.simplified import simplified
+from dmlcts.conformance.backends.opening import open_backend, separate_process
+from dmlcts.conformance.properties.simplified import simplify
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.reports.explain.explanation import DISPATCHES, Explanation
 from dmlcts.reports.record.record import FAIL
@@ -22,7 +22,7 @@ def with_simplest(explanations: Sequence[Explanation], spec: str, seconds: float
     Raises BackendUnavailable if the backend cannot be started.
     """
     until, found = monotonic() + seconds, dict[str, str]()
-    backend = open_backend(apart(spec))
+    backend = open_backend(separate_process(spec))
     try:
         info = backend.describe()
         for each in explanations:
@@ -32,7 +32,7 @@ def with_simplest(explanations: Sequence[Explanation], spec: str, seconds: float
                     case = find_case(each.example)
                 except KeyError:
                     continue
-                simpler = simplified(case, backend, info, _TIMEOUT, min(until, monotonic() + _SECONDS_EACH))
+                simpler = simplify(case, backend, info, _TIMEOUT, min(until, monotonic() + _SECONDS_EACH))
                 found[each.example] = simpler.text if simpler else ""
     finally:
         backend.close()

@@ -8,7 +8,7 @@ from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.reports.record.record import FAILURES, NOT_RUN, SEARCH, Record, RecordError, Result
 
 
-def completed(record: Record, plan: RunPlan) -> Record:
+def complete_record(record: Record, plan: RunPlan) -> Record:
     """The record of a run that reached its end: a result for each case of the plan and no other.
 
     Raises:
@@ -17,7 +17,7 @@ def completed(record: Record, plan: RunPlan) -> Record:
     cases = {case_id: plan.statuses.get(case_id, NOT_RUN) for ids in plan.ids.values() for case_id in ids}
     found = {result.case: result.status for result in record.results}
     wrong = [case_id for case_id, status in cases.items() if found.get(case_id) != status]
-    if wrong and not plan.stopped:
+    if wrong and not plan.is_stopped:
         first = f"{wrong[0]}: {found.get(wrong[0], 'no result')} instead of {cases[wrong[0]]}"
         raise RecordError(
             f"something changed the journal of this run: {len(wrong):,} of {len(cases):,} cases are wrong, such as {first}"

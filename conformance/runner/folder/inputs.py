@@ -62,14 +62,14 @@ def _module_file(name: str) -> Iterator[Path]:
     for part in accumulate(name.split("."), "{}.{}".format):
         if spec is not None and spec.submodule_search_locations is None:
             return  # a module has no submodules
-        spec = _found(part, spec)
+        spec = _find_module(part, spec)
         if spec is None:
             return
     if spec is not None and spec.has_location and spec.origin and Path(spec.origin).is_file():
         yield Path(spec.origin)
 
 
-def _found(name: str, package: ModuleSpec | None) -> ModuleSpec | None:
+def _find_module(name: str, package: ModuleSpec | None) -> ModuleSpec | None:
     path = None if package is None else list(package.submodule_search_locations or ())
     if path is None and (here := PathFinder.find_spec(name, [str(Path.cwd())])):
         return here  # as conformance/backends/opening, which finds modules in the current folder

@@ -16,8 +16,8 @@ from pathlib import Path
 from dmlcts.reports.explain.explanation import FILE as EXPLANATIONS
 from dmlcts.reports.formats.ctrf import remove_ctrf
 from dmlcts.reports.formats.junit import remove_junit
-from dmlcts.reports.record.atomic import replacing
-from dmlcts.reports.record.labels import checked
+from dmlcts.reports.record.atomic import replace_file
+from dmlcts.reports.record.labels import checked_record
 from dmlcts.reports.record.record import (
     Manifest,
     Record,
@@ -104,7 +104,7 @@ def write_list(parts: Path, number: int, cases: Iterable[Result]) -> None:
     _write(parts / LISTED.format(number=number), cases)
 
 
-def listed(parts: Path, number: int) -> list[Result]:
+def read_listed(parts: Path, number: int) -> list[Result]:
     """The cases that ``write_list`` wrote. Raises RecordError."""
     return [read_result(data) for _, _, data in read_entries(parts / LISTED.format(number=number))]
 
@@ -119,14 +119,14 @@ def unlist(parts: Path, number: int) -> None:
     (parts / LISTED.format(number=number)).unlink(missing_ok=True)
 
 
-def crashed(parts: Path, result: Result) -> None:
+def write_crashed(parts: Path, result: Result) -> None:
     """The result of a case whose process died."""
     with writing_to(parts), (parts / CRASHED).open("a", encoding="utf-8", newline="\n") as stream:
         write_line(stream, "result", result_json(result))
 
 
 def _write(file: Path, results: Iterable[Result]) -> None:
-    with replacing(file) as stream:
+    with replace_file(file) as stream:
         for result in results:
             write_line(stream, "result", result_json(result))
 
@@ -173,11 +173,11 @@ def read_run(path: Path) -> Record:
         RecordError: it cannot be read, or there is none, or no run can have written it (reports/record/labels).
     """
     if not path.is_dir():
-        return checked(read_record(path), str(path))
+        return checked_record(read_record(path), str(path))
     if (path / RESULTS).exists():
-        return checked(read_record(path / RESULTS), str(path / RESULTS))
+        return checked_record(read_record(path / RESULTS), str(path / RESULTS))
     if (path / FOLDER).is_dir():
-        return checked(read_parts(path / FOLDER), str(path / FOLDER))
+        return checked_record(read_parts(path / FOLDER), str(path / FOLDER))
     if (path / OLDER).exists():
         raise RecordError(f"{path} has no results: its last run did not start; {path / OLDER} has those of the run before it")
     raise RecordError(f"{path} has neither results.jsonl nor a folder {FOLDER}; give a results file or the output folder of a run")

@@ -33,7 +33,7 @@ _HASHES = {
 """What differs where these entries do; their values tell nobody anything."""
 
 
-def resumed(manifest: Manifest, operators: Sequence[str], out: Path) -> tuple[Manifest, dict[str, Result]]:
+def resume_manifest(manifest: Manifest, operators: Sequence[str], out: Path) -> tuple[Manifest, dict[str, Result]]:
     """The manifest of a run of these operators that goes on, and the results that it has so far, by case.
 
     A run that was killed before it knew the version of its spec goes on if the spec's files are the same, byte for byte.

@@ -22,7 +22,7 @@ _MANIFEST = b'{"manifest":'
 
 
 @contextmanager
-def claimed(out: Path) -> Iterator[Path]:
+def claim_folder(out: Path) -> Iterator[Path]:
     """The folder ``out``, created if necessary, for exclusive use by one run.
 
     Raises:
@@ -39,7 +39,7 @@ def claimed(out: Path) -> Iterator[Path]:
             f"the output folder {out} cannot be written: {error.strerror or error}; choose another with --out"
         ) from None
     with held:
-        if not _locked(held):
+        if not _lock(held):
             raise UsageError(f"another run is writing to the output folder {out}; wait for it, or choose another with --out")
         with writing_to(out / LOCK):
             _note_process(held)
@@ -70,7 +70,7 @@ def _begins_record(file: Path) -> bool:
         return stream.read(len(BOM_UTF8 + _MANIFEST)).removeprefix(BOM_UTF8).startswith(_MANIFEST)
 
 
-def _locked(held: IO[bytes]) -> bool:
+def _lock(held: IO[bytes]) -> bool:
     """Takes the lock; returns whether that was possible."""
     try:
         if os.name == "nt":

@@ -90,7 +90,7 @@ class Breaker:
     _rows: dict[int, list[Ending]] = field(default_factory=dict)
     _stopped_in_a_row: int = 0
 
-    def ran(self, process: int, operator: str, ending: Ending) -> None:
+    def on_ending(self, process: int, operator: str, ending: Ending) -> None:
         """A case of an operator ended so in a process, which is a number."""
         row = self._rows.setdefault(process, [])
         if operator in self.operators and ending.kind in COSTS and ending.kind != NOT_STARTED:

@@ -14,7 +14,7 @@ from dmlcts.generator.case.case import Case
 from dmlcts.generator.case.case_cache import VARIABLE
 from dmlcts.generator.case.case_file import CaseError, read_case_file
 from dmlcts.spec.model.operator import DOCUMENTED
-from dmlcts.spec.untrusted.files import shortened
+from dmlcts.spec.untrusted.files import shorten_text
 
 _MUTANTS = "python:dmlcts.conformance.faults:"
 """How the backends of mutants are named."""
@@ -59,7 +59,7 @@ class RunOptions:
         """Cases from a folder judge nothing but the reference and its mutants. Raises UsageError."""
         if os.environ.get(VARIABLE) and self.backend != "reference" and not self.backend.startswith(_MUTANTS):
             raise UsageError(
-                f"{VARIABLE} is set, and cases read from a folder may judge the reference alone, not {shortened(self.backend)}: unset it"
+                f"{VARIABLE} is set, and cases read from a folder may judge the reference alone, not {shorten_text(self.backend)}: unset it"
             )
 
     def to_json(self) -> str:
@@ -81,7 +81,7 @@ def shard_of(text: str) -> tuple[int, int]:
         return 1, 1
     parts = re.fullmatch("([0-9]{1,4})/([0-9]{1,4})", text)
     if not (parts and 1 <= int(parts[1]) <= int(parts[2])):
-        raise UsageError(f"a shard is I/N with 1 <= I <= N <= 9999, such as 2/4, not {shortened(text)!r}")
+        raise UsageError(f"a shard is I/N with 1 <= I <= N <= 9999, such as 2/4, not {shorten_text(text)!r}")
     return int(parts[1]), int(parts[2])
 
 

@@ -13,10 +13,10 @@ from dmlcts.reports.record.record import FAILURES
 class Watcher(Protocol):
     """What hears of progress."""
 
-    def listed(self, cases: int, done: int) -> None:
+    def on_cases(self, cases: int, done: int) -> None:
         """An operator's cases are made; ``done`` of them have a result from before."""
 
-    def ran(self, status: str) -> None:
+    def on_result(self, status: str) -> None:
         """A case has a result."""
 
 
@@ -54,7 +54,7 @@ class RunPlan:
         """The cases of an operator are made."""
         self.ids[operator] = ids
         todo = deque(index for index, case_id in enumerate(ids) if case_id not in self.done)
-        self.watcher.listed(len(ids), len(ids) - len(todo))
+        self.watcher.on_cases(len(ids), len(ids) - len(todo))
         if todo and not self.leaves(operator):
             self.left[operator] = todo
 
@@ -72,28 +72,28 @@ class RunPlan:
         if todo and not self.leaves(operator):
             self.left.setdefault(operator, deque()).extendleft(reversed(todo))
 
-    def ran(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
+    def on_result(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
         """A case has a result; ``is_known``: a failure whose cause an earlier one shows."""
         self.statuses[self.ids[operator][index]] = status
         self.failures += status in FAILURES and not is_known
-        if self.stopped:
+        if self.is_stopped:
             self.left.clear()
-        self.watcher.ran(status)
+        self.watcher.on_result(status)
 
     def watch(self, process: int, operator: str, ending: Ending) -> None:
         """How a case that has a result ended in a process, which is a number: after too many that lost the host, others are left."""
         if self.breaker is not None:
-            self.breaker.ran(process, operator, ending)
+            self.breaker.on_ending(process, operator, ending)
         if self.leaves(operator):
             self.left.pop(operator, None)
-        if self.stopped:
+        if self.is_stopped:
             self.left.clear()
 
     def leaves(self, operator: str) -> bool:
         """Whether no further case of an operator runs."""
-        return self.stopped or (self.breaker is not None and operator in self.breaker.operators)
+        return self.is_stopped or (self.breaker is not None and operator in self.breaker.operators)
 
-    def changed(self, operator: str, case_id: str, status: str) -> None:
+    def on_other_result(self, operator: str, case_id: str, status: str) -> None:
         """A case that had a result has another one."""
         if case_id not in self.ids.setdefault(operator, []):
             self.ids[operator].append(case_id)
@@ -101,11 +101,11 @@ class RunPlan:
         self.failures += status in FAILURES
 
     @property
-    def stopped(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether enough cases failed, or the breaker has stopped the run."""
         return 0 < self.maxfail <= self.failures or bool(self.breaker and self.breaker.run)
 
-    def ended(self, interrupted: bool) -> bool:
+    def has_ended(self, interrupted: bool) -> bool:
         """Whether the run came to its end; an interrupted one did not."""
         return not interrupted
 

@@ -31,7 +31,7 @@ def requirements(given: Iterable[str]) -> tuple[str, ...]:
     Raises:
         UsageError: neither an operator, a data type, OPERATOR/TYPE, ``validation``, nor a file. SpecError: a profile is wrong, with line and field.
     """
-    return tuple(dict.fromkeys(requirement for text in given for requirement in _named(text)))
+    return tuple(dict.fromkeys(requirement for text in given for requirement in _named_types(text)))
 
 
 def read_profile(file: Path) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def read_profile(file: Path) -> tuple[str, ...]:
     return tuple(_in_profile(document))
 
 
-def _named(text: str) -> Iterable[str]:
+def _named_types(text: str) -> Iterable[str]:
     if text == VALIDATION:
         return (VALIDATION,)
     if text in operator_names():
@@ -54,7 +54,7 @@ def _named(text: str) -> Iterable[str]:
     if Path(text).suffix in (".yaml", ".yml") or Path(text).is_file():
         return read_profile(Path(text))
     raise UsageError(
-        f"--require {text}: neither an operator with a spec, a data type, OPERATOR/TYPE, `{VALIDATION}`, nor a file{_near(text)}"
+        f"--require {text}: neither an operator with a spec, a data type, OPERATOR/TYPE, `{VALIDATION}`, nor a file{_near_types(text)}"
     )
 
 
@@ -63,25 +63,26 @@ def _in_profile(document: Document) -> Iterator[str]:
     for name, types in data.get("operators", {}).items():
         if name not in operator_names():
             raise document.error(
-                ("operators", name), f"there is no operator {name!r}{_near(name)}; `dmlcts spec list` shows the available ones"
+                ("operators", name),
+                f"there is no operator {name!r}{_near_types(name)}; `dmlcts spec list` shows the available ones",
             )
         if types == "all":
             yield f"{name}/*"
             continue
         for index, data_type in enumerate(types):
-            yield f"{name}/{_checked(document, ('operators', name, index), data_type)}"
+            yield f"{name}/{_check_type(document, ('operators', name, index), data_type)}"
     for index, data_type in enumerate(data.get("data_types", [])):
-        yield f"*/{_checked(document, ('data_types', index), data_type)}"
+        yield f"*/{_check_type(document, ('data_types', index), data_type)}"
     if data.get("validation"):
         yield VALIDATION
 
 
-def _checked(document: Document, path: tuple[str | int, ...], data_type: str) -> str:
+def _check_type(document: Document, path: tuple[str | int, ...], data_type: str) -> str:
     if data_type not in abi().data_types:
         raise document.error(path, f"unknown data type {data_type!r}; known: {', '.join(abi().data_types)}")
     return data_type
 
 
-def _near(text: str) -> str:
+def _near_types(text: str) -> str:
     near = get_close_matches(text.upper(), (*operator_names(), *abi().data_types), n=3)
     return f"; similar: {', '.join(near)}" if near else ""

@@ -18,7 +18,7 @@ from dmlcts.generator.suite.suite import find_case, network_dispatches, operator
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import measured_folder, operator_names, short_form
 from dmlcts.spec.reading.measured import census_networks, networks_of
-from dmlcts.spec.untrusted.files import shortened
+from dmlcts.spec.untrusted.files import shorten_text
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ def selection_of(options: RunOptions) -> Selection:
     except (KeyError, ValueError) as error:
         raise UsageError(str(error.args[0])) from None
     if options.cases or options.case_files:
-        return _named(options)
+        return _named_selection(options)
     chosen = operators_named(options.operators)
     if options.network:
-        chosen = _dispatched(options.network, chosen)
+        chosen = _dispatched_by(options.network, chosen)
     if options.expression:
         words = words_of(options.expression)
         named = {name: any(word in name.lower() for word in words) for name in chosen if may_match(options.expression, name)}
@@ -100,16 +100,16 @@ def selection_of(options: RunOptions) -> Selection:
     return Selection(options, chosen, {}, {})
 
 
-def _dispatched(network: str, operators: Iterable[str]) -> tuple[str, ...]:
+def _dispatched_by(network: str, operators: Iterable[str]) -> tuple[str, ...]:
     """The operators that a network dispatches. Raises UsageError, which names similar ones, if the census has no such network."""
     if network not in (known := census_networks(measured_folder())):
         similar = get_close_matches(network, known, n=4, cutoff=0.5)
         which = f"similar names: {', '.join(similar)}" if similar else "docs/clients.md says which there are"
-        raise UsageError(f"no network {shortened(network)!r} in the census; {which}")
+        raise UsageError(f"no network {shorten_text(network)!r} in the census; {which}")
     return tuple(name for name in operators if network in networks_of(measured_folder(), name))
 
 
-def _named(options: RunOptions) -> Selection:
+def _named_selection(options: RunOptions) -> Selection:
     operators: dict[str, None] = {}
     ids: dict[str, list[str]] = {}
     files: dict[str, list[Case]] = {}
@@ -153,23 +153,23 @@ def operators_named(patterns: Iterable[str]) -> tuple[str, ...]:
     patterns = tuple(patterns)
     if not patterns:
         return operator_names()
-    chosen = {name for pattern in patterns for name in _matching(pattern)}
+    chosen = {name for pattern in patterns for name in _matching_names(pattern)}
     return tuple(name for name in operator_names() if name in chosen)
 
 
-def _matching(given: str) -> list[str]:
+def _matching_names(given: str) -> list[str]:
     pattern = given.upper().removeprefix("DML_OPERATOR_")
     if pattern in operator_names():
         return [pattern]
     found = [name for name in operator_names() if any(fnmatchcase(form, pattern) for form in (name, short_form(name)))]
     if not found:
-        raise UsageError(f"no operator {shortened(given)!r}; {near(pattern)}")
+        raise UsageError(f"no operator {shorten_text(given)!r}; {near_names(pattern)}")
     if len(found) > 1 and not set("*?[") & set(pattern):
         raise UsageError(f"{given!r} may be {' or '.join(found)}; give the whole name")
     return found
 
 
-def near(word: str) -> str:
+def near_names(word: str) -> str:
     """Operators with a similar name, as the end of a message."""
     found = get_close_matches(word.upper(), _forms(), n=4, cutoff=0.6)
     similar = dict.fromkeys(_forms()[form] for form in found)
@@ -186,5 +186,7 @@ def no_case(options: RunOptions) -> UsageError:
     """The error for options that select no case, with what is near."""
     message = "no case matches these options; `dmlcts spec list` lists operators, `dmlcts show -k EXPR` lists cases"
     unknown = [word for word in words_of(options.expression) if not any(word in name.lower() for name in operator_names())]
-    similar = [f"{word!r} is in no operator's name ({near(word)})" for word in unknown if get_close_matches(word.upper(), _forms())]
+    similar = [
+        f"{word!r} is in no operator's name ({near_names(word)})" for word in unknown if get_close_matches(word.upper(), _forms())
+    ]
     return UsageError("; ".join((message, *similar)))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from dmlcts.conformance.runner.screen.terminal import counted
+from dmlcts.conformance.runner.screen.terminal import count_of
 from dmlcts.reports.record.record import PASS, STATUSES
 
 _EVERY = 5.0
@@ -42,8 +42,8 @@ class Progress:
         """The run is about to start; the cases of no operator are made yet."""
         self.operators = operators
         if not self.quiet:
-            where = f" in {counted(processes, 'process', 'es')}" if processes else ""
-            self.console.print(f"{counted(operators, 'operator')}{where}")
+            where = f" in {count_of(processes, 'process', 'es')}" if processes else ""
+            self.console.print(f"{count_of(operators, 'operator')}{where}")
 
     def __enter__(self) -> Self:
         if self.terminal and not self.quiet:
@@ -54,14 +54,14 @@ class Progress:
         if not self.quiet:
             self.bar.stop()
 
-    def listed(self, cases: int, done: int) -> None:
+    def on_cases(self, cases: int, done: int) -> None:
         """An operator's cases are made; ``done`` of them have a result from an earlier run."""
         self.made += 1
         self.total += cases
         self.before += done
         self._show()
 
-    def ran(self, status: str) -> None:
+    def on_result(self, status: str) -> None:
         """A case has a result."""
         self.counts[status] += 1
         self._show()
@@ -77,7 +77,7 @@ class Progress:
             if now - self.last > 0.1 or done == self.total:
                 self.last = now
                 whole = self.whole
-                part = "" if whole or self.endless else f"{self.made} of {counted(self.operators, 'operator')} begun; "
+                part = "" if whole or self.endless else f"{self.made} of {count_of(self.operators, 'operator')} begun; "
                 self.bar.update(
                     self.task, completed=done, total=self.total if whole else None, description=part + self.counts_text()
                 )

@@ -65,6 +65,6 @@ def command_text(words: Sequence[str]) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def counted(number: int, noun: str, plural: str = "s") -> str:
+def count_of(number: int, noun: str, plural: str = "s") -> str:
     """``1 difference``, ``2 differences``; ``plural`` is the plural ending."""
     return f"{number:,} {noun}{'' if number == 1 else plural}"

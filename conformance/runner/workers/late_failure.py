@@ -24,16 +24,16 @@ class LateFailure:
 
     def charge(self, last: Ran | None, problem: str, plan: RunPlan) -> bool:
         """Whether the case that ran last is, or has become, a failure; not if there is none, or enough cases failed anyway."""
-        if last is None or plan.stopped:
+        if last is None or plan.is_stopped:
             return False
         if plan.statuses.get(last.case) in FAILURES:
             return True
         number = self.selection.number(last.operator)
         is_listed = journal.is_listed(self.folder, number)  # a search lists for a while
-        result = journal.listed(self.folder, number)[last.index] if is_listed else not_run(find_case(last.case))
+        result = journal.read_listed(self.folder, number)[last.index] if is_listed else not_run(find_case(last.case))
         crash = replace(result, status=ERROR, message=f"after this case, the last one, {problem}", waiver="")
         # A waiver of the case is about the case itself. One that excuses this names it.
-        crash = self.session.settled(crash, [waiver for waiver in self.session.waivers if waiver.message])
-        journal.crashed(self.folder, crash)
-        plan.changed(last.operator, last.case, crash.status)
+        crash = self.session.settle(crash, [waiver for waiver in self.session.waivers if waiver.message])
+        journal.write_crashed(self.folder, crash)
+        plan.on_other_result(last.operator, last.case, crash.status)
         return True

@@ -123,7 +123,7 @@ class Pool:
         Raises:
             BackendUnavailable: a process cannot open the backend, or processes die again and again before they run a case.
         """
-        while not plan.stopped:  # a process that is to list what is left might not be able to open the backend
+        while not plan.is_stopped:  # a process that is to list what is left might not be able to open the backend
             for process in self.processes:
                 if process.idle or (process.nearly_done and process.operator in plan.left):
                     self._give(process, plan)
@@ -190,20 +190,20 @@ class Pool:
             case ["ran", str(status), bool(is_known), [str(kind), str(text)]] if process.indices and kind in KINDS:
                 index = process.indices.popleft()
                 process.last = Ran(process.operator, index, plan.ids[process.operator][index])
-                self._ran(process, index, status, Ending(kind, text), plan, is_known)
+                self._on_result(process, index, status, Ending(kind, text), plan, is_known)
             case ["left", str(operator)]:
                 if operator == process.operator:
                     process.indices.clear()
             case _:
                 process.kill()  # a backend in it wrote to where it should not
 
-    def _ran(self, process: _Process, index: int, status: str, ending: Ending, plan: RunPlan, is_known: bool = False) -> None:
+    def _on_result(self, process: _Process, index: int, status: str, ending: Ending, plan: RunPlan, is_known: bool = False) -> None:
         """A case has a result. What was handed out of an operator that is left with it is taken back."""
         operator = process.operator
         left = plan.leaves(operator)
-        plan.ran(operator, index, status, is_known)
+        plan.on_result(operator, index, status, is_known)
         plan.watch(process.place, operator, ending)
-        if plan.stopped:
+        if plan.is_stopped:
             self._cancel()
         elif plan.leaves(operator) and not left:
             for other in [other for other in self.processes if other.operator == operator and other.indices]:
@@ -229,12 +229,12 @@ class Pool:
             plan.unlisted.appendleft(process.operator)
         elif process.indices and process.began:
             index = process.indices.popleft()
-            result = journal.listed(self.folder, self.selection.number(process.operator))[index]
+            result = journal.read_listed(self.folder, self.selection.number(process.operator))[index]
             died = replace(result, status=ERROR, message="the process that ran it died", evidence={HOST: CRASHED})
-            crash = self.session.settled(died)
-            journal.crashed(self.folder, crash)
+            crash = self.session.settle(died)
+            journal.write_crashed(self.folder, crash)
             plan.give_back(process.operator, process.indices)
-            self._ran(process, index, crash.status, ending_of(crash), plan)
+            self._on_result(process, index, crash.status, ending_of(crash), plan)
             return
         elif process.indices:
             plan.give_back(process.operator, process.indices)

@@ -63,18 +63,20 @@ class Search(Selection):
         """The cases of a batch: drawn, or made again if they are listed already."""
         name, folder, number = _operator(operator), Path(self.options.out) / journal.FOLDER, self.number(operator)
         if journal.is_listed(folder, number):
-            return [case for result in journal.listed(folder, number) if (case := find_numbered(result.case))]
-        seen, state = _seen(name), folder / f"{name}.npz"
+            return [case for result in journal.read_listed(folder, number) if (case := find_numbered(result.case))]
+        seen, state = _seen_triples(name), folder / f"{name}.npz"
         if state.exists():
             seen.restore(state)
         else:
             seen.reset()
-        causes = [cause for cause in Causes(folder).of(name) if cause.can_be_told]
-        found = list(seen.draw(int(self.options.seed), BATCH, lambda case: self._wanted(case) and not _passed_over(case, causes)))
+        causes = [cause for cause in Causes(folder).causes_of(name) if cause.can_be_told]
+        found = list(
+            seen.draw(int(self.options.seed), BATCH, lambda case: self._is_wanted(case) and not _passed_over(case, causes))
+        )
         seen.save(state)
         return found
 
-    def _wanted(self, case: Case) -> bool:
+    def _is_wanted(self, case: Case) -> bool:
         at = feature_level(self.options.feature_level) if self.options.feature_level else None
         return bool(select([case], level=LEVELS[-1], basis=self.options.basis, at=at))
 
@@ -104,7 +106,7 @@ def _passed_over(case: Case, causes: list[Cause]) -> bool:
 
 
 @cache
-def _seen(operator: str) -> SeenTriples:
+def _seen_triples(operator: str) -> SeenTriples:
     return SeenTriples(operator)
 
 
@@ -138,9 +140,9 @@ class SearchPlan(RunPlan):
             self.unlisted.append(f"{_operator(operator)}/{_batch(operator) + 1}")
         self._end_in_time()
 
-    def ran(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
+    def on_result(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
         """A case has a result."""
-        super().ran(operator, index, status, is_known)
+        super().on_result(operator, index, status, is_known)
         self.waiting[operator] -= 1
         name = _operator(operator)
         self.reached.add(name)
@@ -169,11 +171,11 @@ class SearchPlan(RunPlan):
         self.waiting.pop(operator, None)
 
     def _end_in_time(self) -> None:
-        if monotonic() > self.until or self.stopped:
+        if monotonic() > self.until or self.is_stopped:
             self.unlisted.clear()
             self.left.clear()
 
-    def ended(self, interrupted: bool) -> bool:
+    def has_ended(self, interrupted: bool) -> bool:
         """Any end is one: what was drawn and has not run is left out."""
         self.ids = {batch: [case for case in ids if case in self.statuses] for batch, ids in self.ids.items()}
         for batch in list(self.ids):

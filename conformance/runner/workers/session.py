@@ -26,7 +26,7 @@ from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
 from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
-from dmlcts.reports.claim.claim import REQUIRED, required
+from dmlcts.reports.claim.claim import REQUIRED, is_required
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers, read_waivers
 from dmlcts.reports.record.files import portable
 from dmlcts.reports.record.record import FAIL, PASS, SEARCH, UNSUPPORTED, Result
@@ -64,26 +64,26 @@ class Session:
             examples = EXAMPLES[self.options.level]
             result = execute_property(case, self.backend, self.info, self.options.timeout, examples, self.options.seed)
         elif case.kind == DRAWN:
-            return self._searched(case, *execute_drawn(case, self.backend, self.info, self.options.timeout, self.causes))
+            return self._settle_search(case, *execute_drawn(case, self.backend, self.info, self.options.timeout, self.causes))
         else:
             result = execute(case, self.backend, self.info, self.options.timeout)
-        return self.settled(result)
+        return self.settle(result)
 
-    def _searched(self, case: Case, result: Result, cause: Cause | None) -> Result:
+    def _settle_search(self, case: Case, result: Result, cause: Cause | None) -> Result:
         """The result of a drawn case, settled; short if a case before has the same status for the same cause."""
         if cause is None or self.causes is None:
-            return self.settled(result)
-        judged = self._judged(result, self.waivers)
+            return self.settle(result)
+        judged = self._judge(result, self.waivers)
         first = self.causes.first(case.operator.name, replace(cause, case=case.id, status=judged.status))
         return self._with_command(judged if first == case.id else like_another(judged, first))
 
-    def settled(self, result: Result, waivers: Sequence[Waiver] | None = None) -> Result:
+    def settle(self, result: Result, waivers: Sequence[Waiver] | None = None) -> Result:
         """A result under the run's requirements and waivers (or these), with the command that runs its case again if it did not pass."""
-        return self._with_command(self._judged(result, self.waivers if waivers is None else waivers))
+        return self._with_command(self._judge(result, self.waivers if waivers is None else waivers))
 
-    def _judged(self, result: Result, waivers: Sequence[Waiver]) -> Result:
+    def _judge(self, result: Result, waivers: Sequence[Waiver]) -> Result:
         if result.status == UNSUPPORTED:
-            name = next((name for name in self.options.required if required(name, result)), "")
+            name = next((name for name in self.options.required if is_required(name, result)), "")
             if name:
                 message = f"unsupported, but required ({name}): {result.message}"
                 result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})

@@ -75,7 +75,7 @@ class Worker:
             gc.freeze()  # so many objects stay: a collection that goes through them takes a part of a second
         return self.made[operator]
 
-    def listed(self, operator: str) -> list[str]:
+    def list_cases(self, operator: str) -> list[str]:
         """Makes the cases of an operator, notes them in the journal as not run, and returns their ids."""
         cases = self.cases(operator)
         journal.write_list(self.folder, self.selection.number(operator), map(not_run, cases))
@@ -115,11 +115,11 @@ def result_in(session: Session, case: Case) -> Result:
     except KeyboardInterrupt:
         raise
     except SpecError as error:
-        return session.settled(replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}"))
+        return session.settle(replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}"))
     except BaseException as error:  # a backend in this process may raise anything
         evidence = {"traceback": sanitize.block("".join(format_exception(error)[-6:]))}
-        message = f"internal error of the suite (please report it): {sanitize.raised(error)}"
-        return session.settled(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
+        message = f"internal error of the suite (please report it): {sanitize.error_line(error)}"
+        return session.settle(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
 
 
 def not_run(case: Case) -> Result:
@@ -169,7 +169,7 @@ def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..
         match command:
             case ["list", operator]:
                 try:
-                    say("listed", worker.listed(operator))
+                    say("listed", worker.list_cases(operator))
                 except WriteError:
                     raise
                 except Exception as error:

@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple, TypeVar
 
 from dmlcts.generator.case.build import build, distinct, random_data
-from dmlcts.generator.case.case import Case, Data, beyond
+from dmlcts.generator.case.case import Case, Data, is_beyond
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.plan import Plan
@@ -23,7 +23,7 @@ from dmlcts.generator.sweeps.engine import (
     Dimension,
     Sizes,
     Way,
-    allowed,
+    allowed_desc,
     beside_all,
     even_desc,
     first_made,
@@ -66,7 +66,7 @@ class DataForm(NamedTuple):
 
 def one_factor_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each kind of data, by the rows of the table; in further configurations by those that are for each."""
-    if beyond("full", most):
+    if is_beyond("full", most):
         return
     groups = enumerate(typical_ways(plan).values())
     yield from distinct(case for index, ways in groups for case in _of_configuration(plan, ways, is_first=index == 0))
@@ -135,7 +135,7 @@ def _laid_out(plan: Plan, layout: str, way: Way) -> OperatorDesc | None:
     if desc is None:
         return None
     free = ((own, tensor) for field, own, tensor in desc.by_field() if not plan.operator.field(field).packed)
-    return allowed(plan, desc.with_tensors({own: laid_out(tensor, layout) for own, tensor in free}))
+    return allowed_desc(plan, desc.with_tensors({own: laid_out(tensor, layout) for own, tensor in free}))
 
 
 def _forms(plan: Plan, sizes: str) -> Iterator[DataForm]:

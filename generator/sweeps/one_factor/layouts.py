@@ -10,11 +10,21 @@ from functools import partial
 from itertools import count, product
 
 from dmlcts.generator.case.build import distinct
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.facts.factors import Model, model_of, short
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.sweeps import table
-from dmlcts.generator.sweeps.engine import Sizes, Way, allowed, beside_all, element_count, even_desc, first_made, may_be, size_case
+from dmlcts.generator.sweeps.engine import (
+    Sizes,
+    Way,
+    allowed_desc,
+    beside_all,
+    element_count,
+    even_desc,
+    first_made,
+    may_be,
+    size_case,
+)
 from dmlcts.generator.sweeps.one_factor.sizes import all_large, even_sizes, label_of_all
 from dmlcts.generator.sweeps.one_factor.ways import apart_by_axes, typical_ways
 from dmlcts.generator.sweeps.table import LayoutSweep
@@ -42,11 +52,11 @@ Form = tuple[str, Sizes]
 
 def one_factor_layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each layout of each tensor, by the rows of the table; in further configurations by those that are for each."""
-    if not beyond("full", most):
-        yield from distinct(_every(plan))
+    if not is_beyond("full", most):
+        yield from distinct(_layout_cases(plan))
 
 
-def _every(plan: Plan) -> Iterator[Case]:
+def _layout_cases(plan: Plan) -> Iterator[Case]:
     for index, ways in enumerate(typical_ways(plan).values()):
         of_side = {name: _largest_square(plan, ways, sides) for name, sides in table.SQUARE_SIDES.items()}
         for sweep in table.LAYOUT_SWEEPS:
@@ -66,7 +76,7 @@ def _with_layouts(plan: Plan, groups: Sequence[list[Way]], forms: Sequence[Form]
     """Each layout of each tensor, all others packed, with a way of each group; and with channels last, one input broadcast."""
     turns, packed = count(), dict[tuple[str, int], OperatorDesc | None]()
 
-    def made(way: Way, form: Form, field: Field, layout: str, is_last: bool) -> Case | None:
+    def make_case(way: Way, form: Form, field: Field, layout: str, is_last: bool) -> Case | None:
         key = (form[0], id(way))  # the ways live as long as their plan
         if key not in packed:
             packed[key] = even_desc(plan, way, form[1])
@@ -77,7 +87,7 @@ def _with_layouts(plan: Plan, groups: Sequence[list[Way]], forms: Sequence[Form]
 
     for form, is_last, field, ways in product(forms, (False, True), plan.operator.fields, groups):
         for layout in _layouts(plan.operator, field, is_last, sweep.layouts):
-            yield from first_made(ways, turns, partial(made, form=form, field=field, layout=layout, is_last=is_last))
+            yield from first_made(ways, turns, partial(make_case, form=form, field=field, layout=layout, is_last=is_last))
 
 
 def _laid_out(plan: Plan, desc: OperatorDesc, field: Field, layout: str, is_last: bool) -> OperatorDesc | None:
@@ -88,7 +98,7 @@ def _laid_out(plan: Plan, desc: OperatorDesc, field: Field, layout: str, is_last
     changed = {name: laid_out(tensor, layout) for name, tensor in own.items()}
     if layout and all(tensor.effective_strides == own[name].effective_strides for name, tensor in changed.items()):
         return None
-    return allowed(plan, desc.with_tensors(changed))
+    return allowed_desc(plan, desc.with_tensors(changed))
 
 
 def _with_aligned_rows(plan: Plan, groups: Sequence[list[Way]], label: str, sizes: Sizes) -> Iterator[Case]:
@@ -96,15 +106,15 @@ def _with_aligned_rows(plan: Plan, groups: Sequence[list[Way]], label: str, size
     turns = count()
     fields = [field.name for field in plan.operator.fields if field.is_tensor and not field.packed]
 
-    def made(way: Way, name: str) -> Case | None:
+    def make_case(way: Way, name: str) -> Case | None:
         desc = even_desc(plan, way, sizes)
         laid = None if desc is None else aligned_rows(plan.operator, desc, [name] if name else None)
-        if laid is None or laid == desc or allowed(plan, laid) is None:
+        if laid is None or laid == desc or allowed_desc(plan, laid) is None:
             return None
         return size_case(way, laid, f"{short(name) if name else 'all'}-{ALIGNED_ROWS}.{label}")
 
     for name, ways in product((*fields, ""), groups):
-        yield from first_made(ways, turns, partial(made, name=name))
+        yield from first_made(ways, turns, partial(make_case, name=name))
 
 
 # Sizes
@@ -135,7 +145,7 @@ def square(model: Model, side: int) -> Sizes:
     first = next(iter(model.symbols))
     return {
         at: table.WINDOW
-        if at[0] in model.growing
+        if at[0] in model.window_symbols
         else table.SQUARE_BATCH
         if at == (first, 0) or at[1] <= -_USUAL_COUNT
         else min(side, model.largest(at[0]))

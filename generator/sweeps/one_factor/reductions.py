@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
@@ -28,18 +28,18 @@ _RANDOM = "random"
 
 def reduction_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """For each choice of types, each combination of what ``turning.each`` lists and each kind of data: each choice of axes, and a long axis or several."""
-    if plan.operator.turning is None or beyond("full", most):
+    if plan.operator.turning is None or is_beyond("full", most):
         return
     groups = apart_by_function(plan)
     for number, ways in enumerate(groups):
         for index, kind in enumerate([_RANDOM, *_kinds(plan, ways[0])]):
             long = (_long_axis, _several_long_axes) if (number + index) % 2 == 0 else (_several_long_axes, _long_axis)
-            columns = (_along(plan, ways, kind, place, table.COLUMN) for place in (-2, -3, -4))
+            columns = (_case_along(plan, ways, kind, place, table.COLUMN) for place in (-2, -3, -4))
             yield from _first(make(plan, ways, kind) for make in long)
             yield from _by_axes(plan, ways, kind)
             yield from _first(columns)
             if index == 0:
-                yield from filter(None, (_along(plan, ways, kind, -1, size) for size in table.ODD_ROUNDS))
+                yield from filter(None, (_case_along(plan, ways, kind, -1, size) for size in table.ODD_ROUNDS))
     halves = (ways for ways in groups if ways[0][0].main == "FLOAT16")
     first = next(chain(halves, groups), [])
     yield from filter(None, (_many_lines(plan, first, place, sizes) for place, sizes in table.MANY_LINES))
@@ -65,7 +65,7 @@ def _by_axes(plan: Plan, ways: Sequence[Way], kind: str) -> Iterator[Case]:
             yield case
 
 
-def _along(plan: Plan, ways: Sequence[Way], kind: str, place: int, size: int) -> Case | None:
+def _case_along(plan: Plan, ways: Sequence[Way], kind: str, place: int, size: int) -> Case | None:
     """The case of the first way that works along one dimension alone, which is so long, beside 3 in all others."""
     model = model_of(plan)
     name, at = next(((name, at) for name, at in model.dimensions.items() if at[1] == place), ("", ("", 0)))
@@ -73,10 +73,10 @@ def _along(plan: Plan, ways: Sequence[Way], kind: str, place: int, size: int) ->
         return None
     others = [other for other in model.dimensions.values() if other != at]
 
-    def alone(desc: OperatorDesc) -> bool:
+    def is_alone(desc: OperatorDesc) -> bool:
         return works_along(plan, desc, at) and not any(works_along(plan, desc, other) for other in others)
 
-    return _first_way(plan, ways, f"{name}={size}", kind, beside_all(model, 3, {at: size}), alone)
+    return _first_way(plan, ways, f"{name}={size}", kind, beside_all(model, 3, {at: size}), is_alone)
 
 
 def _many_lines(plan: Plan, ways: Sequence[Way], place: int, lengths: dict[int, int]) -> Case | None:
@@ -85,12 +85,12 @@ def _many_lines(plan: Plan, ways: Sequence[Way], place: int, lengths: dict[int, 
     symbol = next(iter(model.symbols))
     long = {(symbol, at): size for at, size in lengths.items()}
 
-    def alone(desc: OperatorDesc) -> bool:
+    def is_alone(desc: OperatorDesc) -> bool:
         return [at for at in long if works_along(plan, desc, at)] == [(symbol, place)]
 
     if not may_be(model, (symbol, place), table.BEYOND_16_BITS):
         return None
-    return _first_way(plan, ways, label_of_ends(symbol, [*lengths.values()]), _RANDOM, beside_all(model, 1, long), alone)
+    return _first_way(plan, ways, label_of_ends(symbol, [*lengths.values()]), _RANDOM, beside_all(model, 1, long), is_alone)
 
 
 def _long_axis(plan: Plan, ways: Sequence[Way], kind: str) -> Case | None:

@@ -8,7 +8,7 @@ from itertools import chain, count, cycle, islice, permutations
 from math import prod
 
 from dmlcts.generator.case.build import distinct
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.sweeps import table
@@ -51,7 +51,7 @@ class SizeForm:
 
 def one_factor_size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each form of sizes, in each configuration."""
-    if beyond("full", most):
+    if is_beyond("full", most):
         return
     groups = enumerate(typical_ways(plan).values())
     yield from distinct(case for index, ways in groups for case in _of_configuration(plan, ways, is_first=index == 0))
@@ -99,7 +99,7 @@ def forms(model: Model) -> Iterator[SizeForm]:
     """Every form of sizes that an operator's dispatches may have."""
     for name, at in model.dimensions.items():
         yield from chain.from_iterable(_forms_of_one(model, name, at, row) for row in table.ONE_SIZE)
-    free = {at: name for name, at in model.dimensions.items() if at[0] not in model.growing and not is_batch(model, at)}
+    free = {at: name for name, at in model.dimensions.items() if at[0] not in model.window_symbols and not is_batch(model, at)}
     for one, other in permutations(free, 2):
         yield from chain.from_iterable(_forms_of_two(model, free, one, other, row) for row in table.TWO_SIZES)
     for row in table.ALL_SIZES:
@@ -116,9 +116,9 @@ def _forms_of_one(model: Model, name: str, at: Dimension, row: OneSize) -> Itera
         wanted = {at: row.size}
     if not _is_there(model, at, row):
         return
-    others = _beside(model, wanted, row.beside)
+    others = _other_sizes(model, wanted, row.beside)
     yield _form(label, wanted, others, row.ways, is_summed=row.is_summed)
-    windows = [other for other in others if other[0] in model.growing and model.symbols[other[0]]]
+    windows = [other for other in others if other[0] in model.window_symbols and model.symbols[other[0]]]
     if row.with_point and windows:
         yield _form(f"{label}.window-1", wanted, others | dict.fromkeys(windows, 1), 1)
 
@@ -132,7 +132,7 @@ def _is_there(model: Model, at: Dimension, row: OneSize) -> bool:
     return is_meant and may_be(model, at, least)
 
 
-def _beside(model: Model, wanted: Sizes, beside: str | int) -> dict[Dimension, int]:
+def _other_sizes(model: Model, wanted: Sizes, beside: str | int) -> dict[Dimension, int]:
     """The sizes of the other dimensions; of ``few`` and of a number also those that are wanted, where they are not even."""
     if beside == EVEN:
         return even_sizes(model, wanted)
@@ -159,7 +159,7 @@ def _forms_of_two(
 
 def all_large(model: Model, row: AllSizes) -> dict[Dimension, int]:
     """The sizes of a row in turn, for the dimensions that it is about and that may be as large."""
-    at_all = [at for at in model.dimensions.values() if at[0] not in model.growing]
+    at_all = [at for at in model.dimensions.values() if at[0] not in model.window_symbols]
     free = [at for at in at_all if not is_batch(model, at) or (row.with_third and at[1] == -3)]
     return {at: size for at, size in zip(free, cycle(row.sizes), strict=False) if model.largest(at[0]) >= size}
 
@@ -188,7 +188,7 @@ def _form(
 def even_sizes(model: Model, wanted: Sizes) -> dict[Dimension, int]:
     """The sizes of the other dimensions: 1 of a batch, 3 of a window, else the largest unit with which the product keeps to the most work."""
     others = [at for at in model.dimensions.values() if at not in wanted]
-    windows = {at: table.WINDOW for at in others if at[0] in model.growing}
+    windows = {at: table.WINDOW for at in others if at[0] in model.window_symbols}
     for unit in table.EVEN_UNITS:
         sizes = {at: 1 if is_batch(model, at) else min(unit, model.largest(at[0])) for at in others if at not in windows}
         if prod(sizes.values()) * prod(wanted.values()) <= table.EVEN_WORK:

@@ -15,7 +15,7 @@ from itertools import combinations
 from random import Random
 
 from dmlcts.generator.case.build import build, distinct
-from dmlcts.generator.case.case import OFFSETS, Case, beyond
+from dmlcts.generator.case.case import OFFSETS, Case, is_beyond
 from dmlcts.generator.covering.bindings import bind, is_allowed, offset_of
 from dmlcts.generator.facts.factors import RESOURCES, Model, model_of, short
 from dmlcts.generator.facts.tuples import NONE
@@ -23,7 +23,7 @@ from dmlcts.generator.plan.attributes import Combination, alike, value_text
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps import table
-from dmlcts.generator.sweeps.engine import Dimension, Sizes, Way, allowed, element_count, even_desc, has_sizes, is_batch
+from dmlcts.generator.sweeps.engine import Dimension, Sizes, Way, allowed_desc, element_count, even_desc, has_sizes, is_batch
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.operator import ABSENT, PRESENT
 from dmlcts.spec.rules.shape import FAILURES
@@ -55,12 +55,12 @@ class Unusual:
 
 def typical_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The tile-sized dispatch; at core each unusual thing alone, and pairs of a few; at full pairs of these and all that leave the kernel the same."""
-    if beyond("core", most) or not has_kernels(plan):
+    if is_beyond("core", most) or not has_kernels(plan):
         return
     alone = unusual(plan)
     rows: list[tuple[str, Sequence[Unusual]]] = [("core", ()), *(("core", (each,)) for each in alone)]
     rows += [("core", pair) for pair in _pairs(alone) if all(each.has_pairs_at_core for each in pair)]
-    if not beyond("full", most):
+    if not is_beyond("full", most):
         pairs = (pair for pair in _pairs(alone) if not any(each.has_kernel for each in pair))
         rows += [("full", pair) for pair in pairs if any(each.has_pairs_at_core for each in pair)]
     yield from distinct(filter(None, (_case(plan, things, level) for level, things in rows)))
@@ -79,7 +79,7 @@ def has_kernels(plan: Plan) -> bool:
 @cache
 def unusual(plan: Plan) -> tuple[Unusual, ...]:
     """Everything that may be unusual of a tile-sized dispatch, one thing each."""
-    return (*_types(plan), *_sizes(plan), *_optional(plan), *_attributes(plan), *_bound(plan))
+    return (*_types(plan), *_sizes(plan), *_optional(plan), *_attributes(plan), *_unusual_bindings(plan))
 
 
 def _types(plan: Plan) -> Iterator[Unusual]:
@@ -91,7 +91,7 @@ def _types(plan: Plan) -> Iterator[Unusual]:
 def _sizes(plan: Plan) -> Iterator[Unusual]:
     model = model_of(plan)
     for name, at in model.dimensions.items():
-        if at[0] not in model.growing and not is_batch(model, at):
+        if at[0] not in model.window_symbols and not is_batch(model, at):
             for size in (table.TILE_REST, table.VECTOR):
                 if model.largest(at[0]) >= size:
                     yield Unusual(f"size {name}", f"{name}={size}", sizes={at: size}, has_pairs_at_core=True)
@@ -112,7 +112,7 @@ def _attributes(plan: Plan) -> Iterator[Unusual]:
                 yield Unusual(each.name, each.name, value_text(value), attributes={each.name: value}, has_kernel=has_kernel)
 
 
-def _bound(plan: Plan) -> Iterator[Unusual]:
+def _unusual_bindings(plan: Plan) -> Iterator[Unusual]:
     model = model_of(plan)
     plain = _packed_with(plan, ())
     there = {plan.name_of(name) for name, _ in plain.desc.tensors()} if plain else set()
@@ -146,7 +146,7 @@ def _base(plan: Plan) -> tuple[TypeChoice, Combination]:
     absent |= {f.name: None for f in plan.chosen if f.type == "OPERATOR_DESC" and None in plan.values(f)}
     bare = Combination({**usual, **absent}, usual.configuration)
     with suppress(*FAILURES):  # an attribute that is computed from a tensor needs it
-        if plan.keeps(choice.types, bare) and _even(plan, (choice, bare), {}, table.EVEN_UNITS[-1], table.TILE_BATCHES[0]):
+        if plan.keeps(choice.types, bare) and _even_packed(plan, (choice, bare), {}, table.EVEN_UNITS[-1], table.TILE_BATCHES[0]):
             return choice, bare
     return choice, usual
 
@@ -155,17 +155,19 @@ def _base(plan: Plan) -> tuple[TypeChoice, Combination]:
 def _unit(plan: Plan) -> int:
     """The largest even size of all that is no batch and no window with which the plain dispatch keeps to ``table.TILE_CAP``."""
     for unit in table.EVEN_UNITS:
-        desc = _even(plan, _base(plan), {}, unit, table.TILE_BATCHES[0])
+        desc = _even_packed(plan, _base(plan), {}, unit, table.TILE_BATCHES[0])
         if desc is not None and element_count(desc) <= table.TILE_CAP:
             return unit
     return table.EVEN_UNITS[-1]
 
 
-def _even(plan: Plan, way: Way, wanted: Sizes, unit: int, batch: int) -> OperatorDesc | None:
+def _even_packed(plan: Plan, way: Way, wanted: Sizes, unit: int, batch: int) -> OperatorDesc | None:
     """The packed desc with even sizes, a batch, and the sizes that are wanted; None if there is no valid one."""
     model = model_of(plan)
     sizes = {at: min(unit, model.largest(at[0])) for at in model.dimensions.values()}
-    sizes |= {at: table.WINDOW for at in sizes if at[0] in model.growing} | {at: batch for at in sizes if is_batch(model, at)}
+    sizes |= {at: table.WINDOW for at in sizes if at[0] in model.window_symbols} | {
+        at: batch for at in sizes if is_batch(model, at)
+    }
     if plan.operator.turning:  # an operator that works along any axes has planes, where others have batches
         sizes |= {at: min(unit, table.TILE_PLANES) for at in sizes if at[1] == _PLANES}
     desc = even_desc(plan, way, {**sizes, **wanted})
@@ -190,20 +192,23 @@ class _Packed:
 
 
 @cache
-def _packed(plan: Plan) -> dict[tuple[str, ...], _Packed | None]:
+def _packed_descs(plan: Plan) -> dict[tuple[str, ...], _Packed | None]:
     """The packed descs by the labels of what is unusual in them: dozens of cases differ in what is bound alone."""
     return {}
 
 
 def _packed_with(plan: Plan, things: Sequence[Unusual]) -> _Packed | None:
     batch = table.TILE_BATCHES[len(things)]
-    known, key = _packed(plan), (str(batch), *(part for each in things if not each.bound for part in (each.label, each.value)))
+    known, key = (
+        _packed_descs(plan),
+        (str(batch), *(part for each in things if not each.bound for part in (each.label, each.value))),
+    )
     if key not in known:
         choice, usual = _base(plan)
         choice = next((each.choice for each in things if each.choice is not None), choice)
         more = {name: value for each in things for name, value in each.attributes.items()}
         wanted = {at: size for each in things for at, size in each.sizes.items()}
-        desc = _even(plan, (choice, Combination({**usual, **more}, usual.configuration)), wanted, _unit(plan), batch)
+        desc = _even_packed(plan, (choice, Combination({**usual, **more}, usual.configuration)), wanted, _unit(plan), batch)
         known[key] = _Packed(desc, choice) if desc is not None and element_count(desc) <= 4 * table.TILE_CAP else None
     return known[key]
 
@@ -217,7 +222,7 @@ def _case(plan: Plan, things: Sequence[Unusual], level: str) -> Case | None:
         return None
     random = Random(f"{plan.operator.name}/{[each.label for each in things]}")  # noqa: S311 (reproducible, no secret)
     laid, bindings = bind(model, packed.desc, bound, random)
-    if allowed(plan, laid) is None:
+    if allowed_desc(plan, laid) is None:
         return None
     alias = model.aliases.get(bound.get("in place", ""), {})
     return build(

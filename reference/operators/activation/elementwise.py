@@ -23,7 +23,7 @@ def attributes(xp: Any, desc: OperatorDesc) -> tuple[float, ...]:
 
 
 @stage("activation.function")
-def applied(function: Callable[..., Answer], xp: Any, *operands: Any) -> Answer:
+def apply_function(function: Callable[..., Answer], xp: Any, *operands: Any) -> Answer:
     """``function(xp, *operands)``: what the activation makes of its elements, of an input in float64 and the attributes for most."""
     return function(xp, *operands)
 
@@ -33,7 +33,7 @@ def activation(function: Activation) -> Reference:
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         x = inputs["InputTensor"].astype(xp.float64)
-        return {"OutputTensor": applied(function, xp, x, *attributes(xp, desc))}
+        return {"OutputTensor": apply_function(function, xp, x, *attributes(xp, desc))}
 
     return run
 

@@ -17,7 +17,7 @@ from dmlcts.reference.operators.activation.elementwise import activation, attrib
 from dmlcts.reference.operators.element_wise.special_functions import erfc
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import turns
-from dmlcts.reference.shared.scale_bias import ROUNDOFF, Function, through
+from dmlcts.reference.shared.scale_bias import ROUNDOFF, Function, apply_with_error
 from dmlcts.reference.stage import stage
 
 _PRODUCT, _QUOTIENT = 1.0, 2.5
@@ -43,7 +43,7 @@ _LARGEST = 2.0**128
 def _by_exponential(xp: Any, function: Function, argument: Array, computed: float = 0.0) -> Answer:
     """``function`` of an argument whose exponential is computed, and which is itself ``computed`` units of roundoff off."""
     error = ROUNDOFF * (4.0 + (1.0 + computed) * xp.abs(argument))
-    return through(xp, function, argument, xp.where(xp.isfinite(argument), error, 0.0))
+    return apply_with_error(xp, function, argument, xp.where(xp.isfinite(argument), error, 0.0))
 
 
 def _wider(answer: Answer, more: Array | float) -> Answer:
@@ -54,12 +54,12 @@ def _wider(answer: Answer, more: Array | float) -> Answer:
 
 def elu(xp: Any, x: Array, alpha: float) -> Answer:
     """``x`` from 0 on, and ``Alpha * (exp(x) - 1)`` below."""
-    return _above(xp, x >= 0, x, _curve(xp, x, alpha))
+    return _line_or_curve(xp, x >= 0, x, _curve(xp, x, alpha))
 
 
 def scaled_elu(xp: Any, x: Array, alpha: float, gamma: float) -> Answer:
     """``Gamma * x`` above 0, and ``Gamma * (Alpha * exp(x) - Alpha)`` elsewhere."""
-    return _above(xp, x > 0, gamma * x, _curve(xp, x, gamma * alpha))
+    return _line_or_curve(xp, x > 0, gamma * x, _curve(xp, x, gamma * alpha))
 
 
 def _curve(xp: Any, x: Array, factor: float) -> Answer:
@@ -73,7 +73,7 @@ def _less_one(xp: Any, y: Array) -> Array:
     return xp.expm1(y)
 
 
-def _above(xp: Any, where: Array, line: Array, curve: Answer) -> Answer:
+def _line_or_curve(xp: Any, where: Array, line: Array, curve: Answer) -> Answer:
     """The line, which has no slack, where the mask says so, and the curve elsewhere."""
     return replace(curve, value=xp.where(where, line, curve.value), slack=xp.where(where, 0.0, curve.slack))
 
@@ -81,12 +81,12 @@ def _above(xp: Any, where: Array, line: Array, curve: Answer) -> Answer:
 def celu(xp: Any, x: Array, alpha: float) -> Answer:
     """``max(0, x) + min(0, Alpha * (exp(x / Alpha) - 1))``; the 0 is taken instead of NaN, as in DirectML.dll."""
 
-    def below(xp: Any, y: Array) -> Array:
+    def negative_part(xp: Any, y: Array) -> Array:
         curve = alpha * _less_one(xp, y)
         return xp.where(curve < 0, curve, 0.0)
 
     # A fraction of arrays, since Alpha may be 0.
-    answer = _by_exponential(xp, below, x / xp.asarray(alpha, dtype=xp.float64), _QUOTIENT)
+    answer = _by_exponential(xp, negative_part, x / xp.asarray(alpha, dtype=xp.float64), _QUOTIENT)
     return replace(answer, value=xp.where(x > 0, x, 0.0) + answer.value)
 
 

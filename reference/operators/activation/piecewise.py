@@ -11,10 +11,10 @@ from math import inf, nextafter
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.activation.elementwise import activation, applied, attributes, is_integer
+from dmlcts.reference.operators.activation.elementwise import activation, apply_function, attributes, is_integer
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import turns
-from dmlcts.reference.shared.scale_bias import ROUNDOFF, through
+from dmlcts.reference.shared.scale_bias import ROUNDOFF, apply_with_error
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -31,10 +31,10 @@ def identity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
 @reference("ACTIVATION_RELU")
 def relu(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``max(0, x)``, NaN giving 0 as in DirectML.dll; which zero the larger of 0 and -0 is, Direct3D leaves to the device."""
-    return {"OutputTensor": applied(_rectified, xp, inputs["InputTensor"])}
+    return {"OutputTensor": apply_function(_rectify, xp, inputs["InputTensor"])}
 
 
-def _rectified(xp: Any, x: Array) -> Answer:
+def _rectify(xp: Any, x: Array) -> Answer:
     return Answer(xp.where(x > 0, x, xp.zeros_like(x)), slack=xp.where(x == 0, _EITHER_SIGN, 0.0))
 
 
@@ -57,10 +57,10 @@ def parameterized_relu(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array])
     x, slope = inputs["InputTensor"], inputs["SlopeTensor"]
     if not is_integer(x):
         x, slope = x.astype(xp.float64), slope.astype(xp.float64)
-    return {"OutputTensor": applied(_sloped, xp, x, slope)}
+    return {"OutputTensor": apply_function(_apply_slope, xp, x, slope)}
 
 
-def _sloped(xp: Any, x: Array, slope: Array | float) -> Answer:
+def _apply_slope(xp: Any, x: Array, slope: Array | float) -> Answer:
     return Answer(xp.where(x >= 0, x, slope * x))
 
 
@@ -72,11 +72,11 @@ def shrink(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     range, as DirectML.dll does: the page is silent.
     """
     x = inputs["InputTensor"]
-    answer = applied(_shrunk, xp, x.astype(xp.float64), *attributes(xp, desc))
+    answer = apply_function(_shrink, xp, x.astype(xp.float64), *attributes(xp, desc))
     return {"OutputTensor": Answer(_to_integer(xp, answer.value, x.dtype)) if is_integer(x) else answer}
 
 
-def _shrunk(xp: Any, x: Array, bias: float, threshold: float) -> Answer:
+def _shrink(xp: Any, x: Array, bias: float, threshold: float) -> Answer:
     return Answer(xp.where(x > threshold, x - bias, xp.where(x < -threshold, x + bias, 0.0)))
 
 
@@ -89,7 +89,7 @@ def _to_integer(xp: Any, value: Array, dtype: Any) -> Array:
 
 def leaky_relu(xp: Any, x: Array, alpha: float) -> Answer:
     """``x`` from 0 on, and Alpha times ``x`` below."""
-    return _sloped(xp, x, alpha)
+    return _apply_slope(xp, x, alpha)
 
 
 def thresholded_relu(xp: Any, x: Array, alpha: float) -> Answer:
@@ -114,11 +114,11 @@ def linear(xp: Any, x: Array, alpha: float, beta: float) -> Answer:
 
 def hard_sigmoid(xp: Any, x: Array, alpha: float, beta: float) -> Answer:
     """``Alpha * x + Beta`` limited to 0 and 1; NaN becomes 0, as in DirectML.dll."""
-    return through(xp, _limited, *_line(xp, x, alpha, beta))
+    return apply_with_error(xp, _limit_to_unit, *_line(xp, x, alpha, beta))
 
 
 @stage("activation.limit")
-def _limited(xp: Any, line: Array) -> Array:
+def _limit_to_unit(xp: Any, line: Array) -> Array:
     """The line limited to 0 and 1."""
     return xp.where(line > 0, xp.minimum(line, 1.0), 0.0)
 

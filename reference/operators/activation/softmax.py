@@ -70,8 +70,8 @@ def softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[st
         positive = share > 0
         return Answer(share, magnitude=xp.where(positive, share, 0.0), terms=xp.where(positive, units + 2 * xp.abs(below), 1.0))
 
-    lost = _lost(xp, desc, total)
-    return {"OutputTensor": answer(share) if lost is None else _contested(answer(share), answer(share * total / lost))}
+    lost = _half_sums(xp, desc, total)
+    return {"OutputTensor": answer(share) if lost is None else _contested_answer(answer(share), answer(share * total / lost))}
 
 
 @spreads("ACTIVATION_SOFTMAX")
@@ -109,18 +109,18 @@ def log_softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
         size = xp.where(finite, xp.maximum(xp.abs(value), 1.0), 1.0)
         return Answer(value, magnitude=size, terms=xp.where(finite, (units + 2 * logarithm) / size, 1.0))
 
-    lost, exact = _lost(xp, desc, total), answer(xp.log(total))
-    return {"OutputTensor": exact if lost is None else _contested(exact, answer(xp.log(lost)))}
+    lost, exact = _half_sums(xp, desc, total), answer(xp.log(total))
+    return {"OutputTensor": exact if lost is None else _contested_answer(exact, answer(xp.log(lost)))}
 
 
-def _lost(xp: Any, desc: OperatorDesc, total: Array) -> Array | None:
+def _half_sums(xp: Any, desc: OperatorDesc, total: Array) -> Array | None:
     """The sums as DirectML.dll stores them for FLOAT16, where they do not exceed the largest such number; None if none does."""
     output = desc.find("OutputTensor")  # a fused activation's desc has no tensors
     half = output is not None and output.data_type == "FLOAT16"
     return xp.minimum(total, HALF_LARGEST) if half and bool(xp.any((total > HALF_LARGEST) & (total < xp.inf))) else None
 
 
-def _contested(documented: Answer, measured: Answer) -> Answer:
+def _contested_answer(documented: Answer, measured: Answer) -> Answer:
     return replace(documented, contested={MEASURED: measured})
 
 

@@ -41,7 +41,7 @@ class KVCache:
 def kv_cache(xp: Any, desc: OperatorDesc, inputs: Inputs, key: Estimate, value: Estimate) -> KVCache:
     """The new keys and values with those of the past, which are among the inputs: by the outputs' names where they are kept in place."""
     if "PastSequenceLengthsTensor" not in inputs:
-        joined = (concatenated(xp, part, inputs.get(f"Past{part}Tensor"), new) for part, new in (("Key", key), ("Value", value)))
+        joined = (append_to_past(xp, part, inputs.get(f"Past{part}Tensor"), new) for part, new in (("Key", key), ("Value", value)))
         return KVCache(*joined)
     starts, room = past_lengths(xp, inputs), desc.tensor("OutputPresentKeyTensor").sizes[-2]
     parts = []
@@ -49,7 +49,7 @@ def kv_cache(xp: Any, desc: OperatorDesc, inputs: Inputs, key: Estimate, value: 
         name = f"OutputPresent{part}Tensor"
         empty = xp.zeros((*new.value.shape[:2], room, new.value.shape[3]), dtype=xp.float64)
         before = four(xp, inputs[name]) if name in inputs else empty
-        parts.append(written(xp, part, Estimate(before, xp.zeros_like(before)), new, starts))
+        parts.append(write_buffer(xp, part, Estimate(before, xp.zeros_like(before)), new, starts))
     known = None if "OutputPresentKeyTensor" in inputs else _places(xp, starts, key.value.shape[2], room)[0]
     return KVCache(parts[0], parts[1], known)
 
@@ -61,7 +61,7 @@ def past_lengths(xp: Any, inputs: Inputs) -> Array:
 
 
 @stage("attention.concatenated")
-def concatenated(xp: Any, part: str, past: Array | None, new: Estimate) -> Estimate:
+def append_to_past(xp: Any, part: str, past: Array | None, new: Estimate) -> Estimate:
     """The past keys or values (``part``) with the new ones behind them."""
     if past is None:
         return new
@@ -70,7 +70,7 @@ def concatenated(xp: Any, part: str, past: Array | None, new: Estimate) -> Estim
 
 
 @stage("attention.written")
-def written(xp: Any, part: str, buffer: Estimate, new: Estimate, starts: Array) -> Estimate:
+def write_buffer(xp: Any, part: str, buffer: Estimate, new: Estimate, starts: Array) -> Estimate:
     """The buffer of keys or values (``part``) with the new ones from a position on that ``starts`` says for each batch."""
     inside, source = _places(xp, starts, new.value.shape[2], buffer.value.shape[2])
     source = xp.broadcast_to(source, buffer.value.shape)

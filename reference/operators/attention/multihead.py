@@ -31,12 +31,12 @@ _MEANINGLESS = 300.0
 """The error of a score from which on every number is as good as another, and exp does not yet overflow."""
 
 
-def _grown(terms: int) -> float:
+def _sum_roundoff(terms: int) -> float:
     """The relative error of a sum of ``terms`` terms: Higham's bound."""
     return terms * _ROUNDOFF / (1 - terms * _ROUNDOFF)
 
 
-def _grouped(xp: Any, array: Array, shared: int) -> Array:
+def _group_heads(xp: Any, array: Array, shared: int) -> Array:
     """The query heads that share a head of keys, behind each other: (batch, shared heads, queries of a group, elements)."""
     return xp.reshape(array, (array.shape[0], shared, -1, array.shape[-1]))
 
@@ -59,7 +59,7 @@ def product(xp: Any, query: Estimate, key: Estimate) -> Products:
     """The products of each query with each key. There may be fewer heads of keys, each for as many neighbouring heads of queries."""
     shared = key.value.shape[1]
     sizes = (*query.value.shape[:3], key.value.shape[2])
-    value, error = _grouped(xp, query.value, shared), _grouped(xp, query.error, shared)
+    value, error = _group_heads(xp, query.value, shared), _group_heads(xp, query.error, shared)
     turned = Estimate(xp.matrix_transpose(key.value), xp.matrix_transpose(key.error))
     size = xp.abs(value)
     magnitude = size @ xp.abs(turned.value)
@@ -74,9 +74,9 @@ def score(xp: Any, products: Products, scale: float, position_bias: Array | None
     added = addend(xp, position_bias, masked, data_type)
     value, terms = scale * products.value, products.width + 1
     if added is None:
-        return Estimate(value, abs(scale) * (_grown(terms) * products.magnitude + products.error))
+        return Estimate(value, abs(scale) * (_sum_roundoff(terms) * products.magnitude + products.error))
     magnitude = abs(scale) * products.magnitude + xp.abs(added.value)
-    return Estimate(value + added.value, _grown(terms + 2) * magnitude + abs(scale) * products.error + added.error)
+    return Estimate(value + added.value, _sum_roundoff(terms + 2) * magnitude + abs(scale) * products.error + added.error)
 
 
 @stage("attention.softmax")
@@ -91,7 +91,7 @@ def softmax(xp: Any, scores: Estimate, data_type: str) -> Estimate:
     distance = xp.where(weight > 0, xp.abs(below), 0.0)
     off = xp.minimum(scores.error + 2 * _ROUNDOFF * distance + _EXPONENTIAL * _ROUNDOFF, _MEANINGLESS)
     of_sum = xp.log(xp.sum(weight * xp.exp(off), axis=-1, keepdims=True))
-    relative = xp.expm1(off + of_sum + _grown(below.shape[-1] + _DIVISION))
+    relative = xp.expm1(off + of_sum + _sum_roundoff(below.shape[-1] + _DIVISION))
     stored = EPSILON[data_type] if data_type == "FLOAT16" else 0.0
     return Estimate(weight, weight * (relative + (1 + relative) * stored) + QUANTUM[data_type])
 
@@ -104,7 +104,7 @@ def weigh(xp: Any, weights: Estimate, value: Estimate) -> Answer:
     """
     batch, heads, queries, _ = weights.value.shape
     shared = value.value.shape[1]
-    weight, off = _grouped(xp, weights.value, shared), _grouped(xp, weights.error, shared)
+    weight, off = _group_heads(xp, weights.value, shared), _group_heads(xp, weights.error, shared)
     size = xp.abs(value.value)
     output = weight @ value.value
     error = off @ (size + value.error) + weight @ value.error

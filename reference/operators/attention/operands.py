@@ -44,7 +44,7 @@ class Heads:
     shared: int
 
     @classmethod
-    def of(cls, desc: OperatorDesc) -> Heads:
+    def from_desc(cls, desc: OperatorDesc) -> Heads:
         """Those of a desc: MULTIHEAD_ATTENTION has one count for both."""
         if "HeadCount" in desc.fields:
             return cls(desc.integer("HeadCount"), desc.integer("HeadCount"))
@@ -58,14 +58,14 @@ def element_type(desc: OperatorDesc) -> str:
 
 def operands(xp: Any, desc: OperatorDesc, inputs: Inputs) -> tuple[Estimate, Estimate, Estimate]:
     """Queries, keys and values with their bias, those of the past not among them."""
-    heads = Heads.of(desc)
+    heads = Heads.from_desc(desc)
     found = [split(xp, part, count, inputs) for part, count in zip(PARTS, (heads.query, heads.shared, heads.shared), strict=True)]
     tensor = inputs.get("BiasTensor")
     if tensor is None:
         query, key, value = (Estimate(array, xp.zeros_like(array)) for array in found)
         return query, key, value
     biases = bias(xp, xp.reshape(tensor, (-1,)).astype(xp.float64), [(array.shape[1], array.shape[3]) for array in found])
-    query, key, value = (_stored(xp, x + added, element_type(desc)) for x, added in zip(found, biases, strict=True))
+    query, key, value = (_stored_estimate(xp, x + added, element_type(desc)) for x, added in zip(found, biases, strict=True))
     return query, key, value
 
 
@@ -96,7 +96,7 @@ def bias(xp: Any, elements: Array, sizes: Sequence[tuple[int, int]]) -> list[Arr
     return found
 
 
-def _stored(xp: Any, value: Array, data_type: str) -> Estimate:
+def _stored_estimate(xp: Any, value: Array, data_type: str) -> Estimate:
     size = xp.abs(value)
     return Estimate(value, xp.where(size > 0, xp.maximum(size * EPSILON[data_type], QUANTUM[data_type]), 0.0))
 

@@ -16,15 +16,15 @@ from dmlcts.reference.operators.convolution.windows import (
     Geometry,
     Layer,
     accumulate,
-    biased,
+    add_bias,
     forward,
-    grouped,
+    group_channels,
     grouped_filter,
     magnitudes,
-    transposed,
+    transposed_forward,
 )
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.accumulation import PART, WHOLE, accumulated, between_error
+from dmlcts.reference.shared.accumulation import PART, WHOLE, accumulated_answer, between_error
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -40,7 +40,7 @@ def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], sizes: tupl
     if desc.constant("Mode") == "CONVOLUTION":
         w, order = (reversed_window(xp, array, len(sizes) - 2) for array in (w, order))
     geometry = Geometry(desc.integers("Strides"), desc.integers("Dilations"), desc.integers("StartPadding"), sizes[2:])
-    return Layer(grouped(xp, inputs["InputTensor"], groups), w, geometry, transposed if backward else forward), order
+    return Layer(group_channels(xp, inputs["InputTensor"], groups), w, geometry, transposed_forward if backward else forward), order
 
 
 @stage("convolution.reverse")
@@ -66,11 +66,11 @@ def convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     if bias is None:
         value += 0.0  # nothing is negative zero: a sum begins with a positive one
     else:
-        value = biased(xp, value, bias)
+        value = add_bias(xp, value, bias)
         magnitude += xp.where(xp.isfinite(bias), xp.abs(bias), 0.0)
     if sizes != padded:
         value, magnitude, error = (None if part is None else padded_output(xp, part, padded) for part in (value, magnitude, error))
-    return {"OutputTensor": accumulated(xp, desc, value, magnitude, terms, error)}
+    return {"OutputTensor": accumulated_answer(xp, desc, value, magnitude, terms, error)}
 
 
 @stage("convolution.output_padding")
@@ -103,5 +103,5 @@ def _parts_error(xp: Any, layer: Layer, order: Array) -> Array:
         channels = slice(first // window, (first + PART - 1) // window + 1)
         part = (order[channels] >= first) & (order[channels] < first + PART)
         weights = xp.where(part, w[:, :, channels], xp.float32(0))
-        between = between + xp.abs(layer.sums(xp, layer.geometry, layer.x[:, :, channels], weights, layer.taken))
+        between = between + xp.abs(layer.sums(xp, layer.geometry, layer.x[:, :, channels], weights, layer.taken_elements))
     return between_error(xp, between.astype(xp.float64), len(starts))

@@ -15,15 +15,15 @@ from dmlcts.reference.operators.convolution.windows import (
     Geometry,
     Layer,
     accumulate,
-    biased,
+    add_bias,
     forward,
-    grouped,
+    group_channels,
     grouped_filter,
     magnitudes,
 )
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.accumulation import sum_error
-from dmlcts.reference.shared.quantized import DIVISION, power_of_two, real, rescaled, stored
+from dmlcts.reference.shared.quantized import DIVISION, power_of_two, real, rescale_sum, stored_integers
 from dmlcts.reference.shared.scale_bias import ROUNDOFF
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -39,7 +39,7 @@ def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Layer:
     w, groups, sizes = inputs["FilterTensor"], desc.integer("GroupCount"), desc.tensor("OutputTensor").sizes
     zero_point = _by_channel(xp, real(xp, inputs, "FilterZeroPointTensor"), w.ndim - 1)
     return Layer(
-        grouped(xp, inputs["InputTensor"], groups),
+        group_channels(xp, inputs["InputTensor"], groups),
         grouped_filter(xp, w - zero_point, groups),
         Geometry(desc.integers("Strides"), desc.integers("Dilations"), desc.integers("StartPadding"), sizes[2:]),
         forward,
@@ -72,15 +72,15 @@ def quantized_linear_convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[st
     behind = len(sizes) - 2
     bias = _by_channel(xp, real(xp, inputs, "BiasTensor"), behind)
     terms = prod(layer.w.shape[2:]) + 1
-    total = biased(xp, xp.reshape(accumulate(xp, layer), sizes), bias)
+    total = add_bias(xp, xp.reshape(accumulate(xp, layer), sizes), bias)
     most = xp.reshape(magnitudes(xp, layer, terms), sizes) + xp.abs(bias)
     scales = [_by_channel(xp, real(xp, inputs, f"{name}ScaleTensor"), behind) for name in ("Input", "Filter", "Output")]
     factor, divisor = scales[0] * scales[1], scales[2]
-    quotient = rescaled(xp, total, factor, divisor)
+    quotient = rescale_sum(xp, total, factor, divisor)
     # Three more roundings: of both numbers that are multiplied when they are dequantized, and of the product of their scales.
     error = sum_error(xp, most * xp.abs(factor), terms + 3) / xp.abs(divisor) + DIVISION * ROUNDOFF * xp.abs(quotient)
     exact = most <= _EXACT
     for scale in scales:
         exact = exact & power_of_two(xp, scale)
     zero_point = xp.reshape(xp.asarray(real(xp, inputs, "OutputZeroPointTensor")), ())
-    return {"OutputTensor": stored(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point)}
+    return {"OutputTensor": stored_integers(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point)}

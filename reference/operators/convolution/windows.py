@@ -47,7 +47,7 @@ Take = Callable[[Array], Array]
 
 
 Sums = Callable[..., Array]
-"""``forward`` or ``transposed``."""
+"""``forward`` or ``transposed_forward``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,13 @@ class Layer:
     zero_point: Array | None = None
     filter_zero_point: Array | None = None
 
-    def taken(self, part: Array) -> Array:
+    def taken_elements(self, part: Array) -> Array:
         """Elements of the input as they are multiplied."""
         return part if self.zero_point is None else part - self.zero_point
 
 
 @stage("convolution.groups")
-def grouped(xp: Any, x: Array, groups: int) -> Array:
+def group_channels(xp: Any, x: Array, groups: int) -> Array:
     """The input (N, G*C, *S) with its channels in groups: (N, G, C, *S)."""
     return xp.reshape(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]))
 
@@ -103,11 +103,11 @@ class Tap(NamedTuple):
 @stage("convolution.accumulate")
 def accumulate(xp: Any, layer: Layer) -> Array:
     """The products of input and filter, added up over each window and the channels of each group: (N, G, M, *T), in float64."""
-    return layer.sums(xp, layer.geometry, layer.x, layer.w, layer.taken)
+    return layer.sums(xp, layer.geometry, layer.x, layer.w, layer.taken_elements)
 
 
 @stage("convolution.bias")
-def biased(xp: Any, sums: Array, bias: Array | float) -> Array:
+def add_bias(xp: Any, sums: Array, bias: Array | float) -> Array:
     """Sums (N, G*M, *T) plus the bias, of which there is one number for each output channel."""
     return sums + bias
 
@@ -124,15 +124,15 @@ def forward(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Arra
         shift, phase = zip(*(axis[k] for axis, k in zip(axes, element, strict=True)), strict=True)
         phases.setdefault(phase, []).append(Tap(element, shift))
     if len(phases) > _MANY_PHASES and prod(geometry.sizes) * prod(w.shape[3:]) <= 2 * prod(x.shape[3:]):
-        return _gathered(xp, geometry, x, w, take)
+        return _gather_windows(xp, geometry, x, w, take)
     total: Array = None
     for phase, taps in phases.items():
-        part = _shifted_sums(xp, x[_every(phase, strides)], w, taps, geometry.sizes, take)
+        part = _shifted_sums(xp, x[_phase_elements(phase, strides)], w, taps, geometry.sizes, take)
         total = part if total is None else total + part
     return total
 
 
-def _gathered(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
+def _gather_windows(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
     """``forward`` where windows hardly overlap, as those of a patch embedding: all windows side by side, and one product."""
     window, sizes = w.shape[3:], geometry.sizes
     low = [-start for start in geometry.start]
@@ -154,14 +154,14 @@ def _gathered(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Ar
     return xp.reshape(xp.matmul(xp.reshape(w, (*w.shape[:2], -1)), seen), (count, groups, w.shape[1], *sizes))
 
 
-def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
+def transposed_forward(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
     """``out[i * stride + k * dilation - start] += w[k] * x[i]``, in the type of ``w``: the transpose of ``forward`` as a matrix.
 
     It is also a sum over windows, of the input with zeros between its elements; those are multiplied like the ones around it.
     """
     finite = bool(xp.all(xp.isfinite(w)))
     if finite and prod(w.shape[3:]) > _FEWER * prod(x.shape[3:]) and bool(xp.all(xp.isfinite(take(x)))):
-        return _exchanged(xp, geometry, x, w, take)
+        return _exchange_operands(xp, geometry, x, w, take)
     strides = geometry.strides
     out = xp.zeros((*x.shape[:2], w.shape[1], *geometry.sizes), dtype=w.dtype)
     for phase in product(*(range(min(pair)) for pair in zip(strides, geometry.sizes, strict=True))):
@@ -172,7 +172,7 @@ def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> A
             )
         ]
         taps = [Tap(*zip(*pairs, strict=True)) for pairs in product(*axes)]
-        place = _every(phase, strides)
+        place = _phase_elements(phase, strides)
         if taps:
             out[place] = _shifted_sums(xp, x, w, taps, out[place].shape[3:], take)
         if not finite:
@@ -183,17 +183,17 @@ def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> A
     return out
 
 
-def _exchanged(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
-    """``transposed`` with the input as the filter: strides and dilations change places. The fewer taps, the less to do.
+def _exchange_operands(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
+    """``transposed_forward`` with the input as the filter: strides and dilations change places. The fewer taps, the less to do.
 
     What is not finite must not be exchanged: zeros stand around the input alone.
     """
     changed = Geometry(geometry.dilations, geometry.strides, geometry.start, geometry.sizes)
     taken = xp.moveaxis(take(x), 0, 1).astype(w.dtype)
-    return xp.swapaxes(transposed(xp, changed, xp.swapaxes(w, 0, 1), taken, lambda part: part), 0, 2)
+    return xp.swapaxes(transposed_forward(xp, changed, xp.swapaxes(w, 0, 1), taken, lambda part: part), 0, 2)
 
 
-def _every(phase: Index, strides: Index) -> tuple[Any, ...]:
+def _phase_elements(phase: Index, strides: Index) -> tuple[Any, ...]:
     """The elements of one phase, in the spatial dimensions."""
     return (..., *(slice(first, None, stride) for first, stride in zip(phase, strides, strict=True)))
 
@@ -263,7 +263,7 @@ def magnitudes(xp: Any, layer: Layer, terms: int) -> Array:
     """
 
     def absolute(part: Array) -> Array:
-        return xp.abs(layer.taken(part))
+        return xp.abs(layer.taken_elements(part))
 
     w = xp.abs(layer.w)
     if layer.x.size * w[0, :, 0].size >= _LONG:

@@ -12,7 +12,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 
 
 @stage("data_movement.join")
-def joined(xp: Any, parts: list[Array], axis: int) -> Array:
+def join_parts(xp: Any, parts: list[Array], axis: int) -> Array:
     """The parts one after the other along an axis."""
     return xp.concatenate(parts, axis=axis)
 
@@ -27,7 +27,7 @@ def part(xp: Any, x: Array, axis: int, start: int, size: int) -> Array:
 def join(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """All inputs along Axis."""
     parts = [inputs[name] for name, _ in desc.called("InputTensors")]
-    return {"OutputTensor": Answer(joined(xp, parts, desc.integer("Axis")))}
+    return {"OutputTensor": Answer(join_parts(xp, parts, desc.integer("Axis")))}
 
 
 @reference("SPLIT")

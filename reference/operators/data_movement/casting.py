@@ -20,26 +20,26 @@ from dmlcts.spec.model.operator import MEASURED
 
 @reference("CAST")
 def cast(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-    """Floats unrounded: integers as they are, and the judge rounds. Integers by ``_truncated`` and ``_narrowed``."""
+    """Floats unrounded: integers as they are, and the judge rounds. Integers by ``_truncate_to`` and ``_narrow_to``."""
     x, name = inputs["InputTensor"], desc.tensor("OutputTensor").data_type
     output = data_type(name)
     if output.is_float:
         return {"OutputTensor": Answer(x if x.dtype == numpy_dtype(name) or x.dtype.kind != "f" else x.astype(xp.float64))}
     if x.dtype.kind != "f":
-        return {"OutputTensor": Answer(_narrowed(xp, x, name))}
+        return {"OutputTensor": Answer(_narrow_to(xp, x, name))}
     x = x.astype(xp.float64)
-    value = _truncated(xp, x, name, output.limits)
+    value = _truncate_to(xp, x, name, output.limits)
     if output.bits < 64:
         return {"OutputTensor": Answer(value)}
     # DirectML.dll on a software adapter goes by the limits of 32 bits, and gives the largest 64-bit integer above them.
     short = data_type(name.replace("64", "32")).limits
-    by_32_bits = xp.where(x >= short[1] + 1, value.dtype.type(output.limits[1]), _truncated(xp, x, name, short))
+    by_32_bits = xp.where(x >= short[1] + 1, value.dtype.type(output.limits[1]), _truncate_to(xp, x, name, short))
     differs = bool(xp.any(by_32_bits != value))
     return {"OutputTensor": Answer(value, contested={MEASURED: Answer(by_32_bits)} if differs else {})}
 
 
 @stage("data_movement.truncated")
-def _truncated(xp: Any, x: Array, name: str, limits: tuple[int, int]) -> Array:
+def _truncate_to(xp: Any, x: Array, name: str, limits: tuple[int, int]) -> Array:
     """``x`` (float64) without its fraction, limited, 0 for NaN, as integers of the type ``name``."""
     dtype, (least, most) = numpy_dtype(name), limits
     inside = xp.where((x > least) & (x < most), x, 0).astype(dtype)
@@ -47,7 +47,7 @@ def _truncated(xp: Any, x: Array, name: str, limits: tuple[int, int]) -> Array:
 
 
 @stage("data_movement.narrowed")
-def _narrowed(xp: Any, x: Array, name: str) -> Array:
+def _narrow_to(xp: Any, x: Array, name: str) -> Array:
     """An integer in another integer type: the lower bits, where that has 32 or 64; in a narrower one the nearest of the lower 32 bits."""
     dtype, output = numpy_dtype(name), data_type(name)
     if output.bits >= 32:

@@ -48,25 +48,25 @@ def _steps(xp: Any, sizes: tuple[int, ...]) -> Array:
 def diagonal_matrix(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``Value`` where ``column - row == Offset``, 0 elsewhere."""
     offset = desc.integer("Offset")
-    return {"OutputTensor": _filled(xp, desc, inputs, (offset, offset + 1))}
+    return {"OutputTensor": _fill_diagonals(xp, desc, inputs, (offset, offset + 1))}
 
 
 @reference("DIAGONAL_MATRIX1")
 def diagonal_matrix1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``Value`` where ``begin <= column - row < end``; everywhere else, if end is before begin."""
     limits = desc.integer("DiagonalFillBegin"), desc.integer("DiagonalFillEnd")
-    return {"OutputTensor": _filled(xp, desc, inputs, limits)}
+    return {"OutputTensor": _fill_diagonals(xp, desc, inputs, limits)}
 
 
-def _filled(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], limits: tuple[int, int]) -> Answer:
+def _fill_diagonals(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], limits: tuple[int, int]) -> Answer:
     """Value on the diagonals within the limits, the input or zeros elsewhere."""
     output, value = desc.tensor("OutputTensor"), constant(xp, desc, "Value", "OutputTensor")
     rest = inputs["InputTensor"] if "InputTensor" in inputs else xp.zeros(output.sizes, dtype=value.dtype)
-    return Answer(xp.where(_within(xp, output.sizes, limits), value, rest))
+    return Answer(xp.where(_diagonal_mask(xp, output.sizes, limits), value, rest))
 
 
 @stage("data_movement.diagonals")
-def _within(xp: Any, sizes: tuple[int, ...], limits: tuple[int, int]) -> Array:
+def _diagonal_mask(xp: Any, sizes: tuple[int, ...], limits: tuple[int, int]) -> Array:
     """Where of the last two dimensions the diagonals within the limits are; where they are not, if the limits are exchanged."""
     begin, end = limits
     diagonal = xp.arange(sizes[-1])[None, :] - xp.arange(sizes[-2])[:, None]

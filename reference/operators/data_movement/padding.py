@@ -13,13 +13,13 @@ from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
 
-def _reflected(xp: Any, at: Array, size: int) -> Array:
+def _reflect_index(xp: Any, at: Array, size: int) -> Array:
     """There and back, without the ends twice: 0 1 2 1 0 1 2."""
     at = at % max(1, 2 * size - 2)
     return xp.where(at < size, at, 2 * size - 2 - at)
 
 
-def _mirrored(xp: Any, at: Array, size: int) -> Array:
+def _mirror_index(xp: Any, at: Array, size: int) -> Array:
     """There and back, with the ends twice: 0 1 2 2 1 0 0."""
     at = at % (2 * size)
     return xp.where(at < size, at, 2 * size - 1 - at)
@@ -29,8 +29,8 @@ def _mirrored(xp: Any, at: Array, size: int) -> Array:
 _MODES: dict[str, Callable[[Any, Array, int], Array]] = {
     "CONSTANT": lambda xp, at, size: xp.clip(at, 0, size - 1),
     "EDGE": lambda xp, at, size: xp.clip(at, 0, size - 1),
-    "REFLECTION": _reflected,
-    "SYMMETRIC": _mirrored,
+    "REFLECTION": _reflect_index,
+    "SYMMETRIC": _mirror_index,
     "WRAP": lambda xp, at, size: at % size,
 }
 

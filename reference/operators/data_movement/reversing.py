@@ -23,14 +23,14 @@ def reverse_subsequences(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array
     size = x.shape[axis]
     lengths = xp.minimum(inputs["SequenceLengthsTensor"], 2 * size).astype(xp.int64)  # beyond that nothing changes any more
     clamped = xp.minimum(lengths, size)
-    answer = Answer(_reversed(xp, x, clamped, axis))
+    answer = Answer(_reverse_elements(xp, x, clamped, axis))
     if bool(xp.any(lengths > size)):
-        return {"OutputTensor": Answer(answer.value, contested={MEASURED: Answer(_reversed(xp, x, lengths, axis))})}
+        return {"OutputTensor": Answer(answer.value, contested={MEASURED: Answer(_reverse_elements(xp, x, lengths, axis))})}
     return {"OutputTensor": answer}
 
 
 @stage("data_movement.reversed")
-def _reversed(xp: Any, x: Array, lengths: Array, axis: int) -> Array:
+def _reverse_elements(xp: Any, x: Array, lengths: Array, axis: int) -> Array:
     """``x`` with the elements at ``i < length`` taken from ``length - 1 - i``, or from the last place where that is beyond the axis."""
     size = x.shape[axis]
     at = xp.reshape(xp.arange(size), [size if i == axis else 1 for i in range(x.ndim)])

@@ -19,7 +19,7 @@ from dmlcts.spec.model.operator import MEASURED
 def slice_(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[i] = input[Offsets + i * Strides]``."""
     starts, steps = desc.integers("Offsets"), desc.integers("Strides")
-    return {"OutputTensor": Answer(_strided(xp, desc, inputs["InputTensor"], starts, steps))}
+    return {"OutputTensor": Answer(_strided_part(xp, desc, inputs["InputTensor"], starts, steps))}
 
 
 @reference("SLICE1")
@@ -32,8 +32,8 @@ def slice1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     x = inputs["InputTensor"]
     offsets, windows, steps = (desc.integers(f"InputWindow{name}") for name in ("Offsets", "Sizes", "Strides"))
     starts = tuple(_start(o, n, t) for o, n, t in zip(offsets, windows, steps, strict=True))
-    value = _strided(xp, desc, x, starts, steps)
-    groups = _joined(desc.tensor("InputTensor"), desc.tensor("OutputTensor"), windows, steps)
+    value = _strided_part(xp, desc, x, starts, steps)
+    groups = _joined_dimensions(desc.tensor("InputTensor"), desc.tensor("OutputTensor"), windows, steps)
     if _nothing_left_out(groups, x.shape, value.shape):
         return {"OutputTensor": Answer(value)}
     order = [i for group in groups for i in group]
@@ -52,7 +52,7 @@ def slice_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
     sizes, taken = target.sizes, gradient.shape
     each = [[i] for i in range(gradient.ndim)]
     answer = Answer(_spread(xp, gradient, sizes, _places(xp, each, starts, sizes, taken, steps)))
-    groups = _joined(target, desc.tensor("InputGradientTensor"), windows, steps)
+    groups = _joined_dimensions(target, desc.tensor("InputGradientTensor"), windows, steps)
     if _nothing_left_out(groups, sizes, taken):
         return {"OutputGradientTensor": answer}
     order = [i for group in groups for i in group]
@@ -62,7 +62,7 @@ def slice_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
     return {"OutputGradientTensor": replace(answer, contested={MEASURED: Answer(xp.transpose(spread, _inverse(order)))})}
 
 
-def _joined(x: TensorDesc, part: TensorDesc, windows: tuple[int, ...], steps: tuple[int, ...]) -> list[list[int]]:
+def _joined_dimensions(x: TensorDesc, part: TensorDesc, windows: tuple[int, ...], steps: tuple[int, ...]) -> list[list[int]]:
     """The dimensions that DirectML.dll treats as one: of a size above 1, and in both tensors without gaps between them. Those of size 1
     first, the others in the order in which ``x`` lies in memory, whatever that of its part."""
     order = sorted((i for i, size in enumerate(x.sizes) if size > 1), key=lambda i: -x.effective_strides[i])
@@ -122,7 +122,7 @@ def _start(offset: int, window: int, step: int) -> int:
     return offset if step > 0 else offset + window - 1
 
 
-def _strided(xp: Any, desc: OperatorDesc, x: Array, starts: tuple[int, ...], steps: tuple[int, ...]) -> Array:
+def _strided_part(xp: Any, desc: OperatorDesc, x: Array, starts: tuple[int, ...], steps: tuple[int, ...]) -> Array:
     """As many elements as the output has, from ``starts`` on, ``steps`` apart."""
     sizes = desc.tensor("OutputTensor").sizes
     places = [start + xp.arange(size) * step for size, start, step in zip(sizes, starts, steps, strict=True)]

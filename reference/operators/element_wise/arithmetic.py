@@ -8,8 +8,8 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.extremes import larger, smaller
 from dmlcts.reference.registry import Reference, reference
-from dmlcts.reference.shared.element_wise import applied
-from dmlcts.reference.shared.fused import activated
+from dmlcts.reference.shared.element_wise import apply_function
+from dmlcts.reference.shared.fused import activate_fused
 from dmlcts.reference.shared.scale_bias import LARGEST, ROUNDOFF
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -32,7 +32,7 @@ def _binary(function: Binary) -> Reference:
     """The reference of ``OutputTensor = function(ATensor, BTensor)``, where one formula serves for real numbers and integers."""
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-        return {"OutputTensor": Answer(applied(function, xp, *operands(xp, inputs)))}
+        return {"OutputTensor": Answer(apply_function(function, xp, *operands(xp, inputs)))}
 
     return run
 
@@ -57,13 +57,13 @@ def element_wise_add1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
 
     The sum may be rounded to the tensors' own type in between: DirectML.dll was measured to do so in FLOAT16. Then it may overflow, too.
     """
-    total = applied(_sum, xp, *operands(xp, inputs))
+    total = apply_function(_sum, xp, *operands(xp, inputs))
     if desc.inner() is None:
         return {"OutputTensor": Answer(total)}
     limits = xp.finfo(inputs["ATensor"].dtype)
     size = xp.abs(total)
     error = xp.where(size <= float(limits.max), float(limits.eps) * size, xp.where(xp.isinf(total), 0.0, xp.inf))
-    return {"OutputTensor": activated(xp, desc.fields, total, error)}
+    return {"OutputTensor": activate_fused(xp, desc.fields, total, error)}
 
 
 @reference("ELEMENT_WISE_MEAN")
@@ -74,7 +74,7 @@ def mean(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     """
     a, b = operands(xp, inputs)
     total = a + b
-    value = applied(_mean, xp, a, b)
+    value = apply_function(_mean, xp, a, b)
     if is_real(a):
         return {"OutputTensor": Answer(value, defined=(xp.abs(total) <= LARGEST) | ~(xp.isfinite(a) & xp.isfinite(b)))}
     # A sum that wrapped around lies on the other side of its terms.
@@ -107,7 +107,7 @@ def divide(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     Of integers, nothing is defined that is divided by zero, nor the quotient that no type holds: the least number by -1.
     """
     a, b = operands(xp, inputs)
-    quotient = applied(_quotient, xp, a, b)
+    quotient = apply_function(_quotient, xp, a, b)
     if is_real(a):
         return {"OutputTensor": Answer(quotient)}
     overflows = (a < 0) & (b < 0) & (quotient < 0)
@@ -139,14 +139,14 @@ def _modulus(rounded: Callable[[Any, Array], Array], remainder: Binary, whole: B
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         a, b = operands(xp, inputs)
         if not is_real(a):
-            return {"OutputTensor": Answer(applied(whole, xp, a, b), defined=b != 0)}
+            return {"OutputTensor": Answer(apply_function(whole, xp, a, b), defined=b != 0)}
         proper = xp.isfinite(a) & xp.isfinite(b) & (b != 0)
         quotient = a / b
         size, off = xp.abs(quotient), xp.abs(quotient - xp.round(quotient))
         clear = (size < _DIGITS) & ((off == 0) | (off > size / _DIGITS)) & ((size >= _SMALLEST) | (quotient == 0))
         product = b * rounded(xp, quotient)
         value = xp.where(
-            proper, applied(remainder, xp, a, b) + 0.0, xp.nan
+            proper, apply_function(remainder, xp, a, b) + 0.0, xp.nan
         )  # no negative zero: the formula subtracts what is equal
         return {
             "OutputTensor": Answer(
@@ -157,7 +157,7 @@ def _modulus(rounded: Callable[[Any, Array], Array], remainder: Binary, whole: B
     return run
 
 
-def _truncated(xp: Any, a: Array, b: Array) -> Array:
+def _truncated_remainder(xp: Any, a: Array, b: Array) -> Array:
     """The remainder with the sign of the dividend, of integers."""
     floored = xp.remainder(a, b)
     return floored - b * ((floored != 0) & differs_in_sign(a, b)).astype(a.dtype)
@@ -166,4 +166,6 @@ def _truncated(xp: Any, a: Array, b: Array) -> Array:
 reference("ELEMENT_WISE_MODULUS_FLOOR")(
     _modulus(lambda xp, x: xp.floor(x), lambda xp, a, b: xp.remainder(a, b), lambda xp, a, b: xp.remainder(a, b))
 )
-reference("ELEMENT_WISE_MODULUS_TRUNCATE")(_modulus(lambda xp, x: xp.trunc(x), lambda xp, a, b: xp.fmod(a, b), _truncated))
+reference("ELEMENT_WISE_MODULUS_TRUNCATE")(
+    _modulus(lambda xp, x: xp.trunc(x), lambda xp, a, b: xp.fmod(a, b), _truncated_remainder)
+)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference, reference
-from dmlcts.reference.shared.element_wise import applied
+from dmlcts.reference.shared.element_wise import apply_function
 from dmlcts.spec.model.desc import OperatorDesc
 
 
@@ -19,7 +19,7 @@ def bits(array: Array) -> Array:
 def _binary(function: Callable[[Any, Array, Array], Array]) -> Reference:
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         a, b = inputs["ATensor"], inputs["BTensor"]
-        return {"OutputTensor": Answer(applied(function, xp, bits(a), bits(b)).view(a.dtype))}
+        return {"OutputTensor": Answer(apply_function(function, xp, bits(a), bits(b)).view(a.dtype))}
 
     return run
 
@@ -51,13 +51,13 @@ reference("ELEMENT_WISE_BIT_SHIFT_LEFT")(_binary(_shift_left))
 def bit_not(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Every bit inverted."""
     x = inputs["InputTensor"]
-    return {"OutputTensor": Answer(applied(lambda xp, x: ~x, xp, bits(x)).view(x.dtype))}
+    return {"OutputTensor": Answer(apply_function(lambda xp, x: ~x, xp, bits(x)).view(x.dtype))}
 
 
 @reference("ELEMENT_WISE_BIT_COUNT")
 def bit_count(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The number of bits set."""
-    return {"OutputTensor": Answer(applied(_bits_set, xp, bits(inputs["InputTensor"])))}
+    return {"OutputTensor": Answer(apply_function(_bits_set, xp, bits(inputs["InputTensor"])))}
 
 
 def _bits_set(xp: Any, pattern: Array) -> Array:

@@ -10,8 +10,8 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.special_functions import either_zero, erf
 from dmlcts.reference.registry import Reference, reference
-from dmlcts.reference.shared.element_wise import applied
-from dmlcts.reference.shared.scale_bias import ROUNDOFF, Function, scaled, through, unary
+from dmlcts.reference.shared.element_wise import apply_function
+from dmlcts.reference.shared.scale_bias import ROUNDOFF, Function, apply_with_error, scale_argument, unary
 from dmlcts.spec.model.abi import data_type
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -29,12 +29,12 @@ def exponential(function: Function) -> Reference:
     """
     run = unary(function)
 
-    def grown(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    def run_with_growth(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         answer = run(xp, desc, inputs)["OutputTensor"]
         off = _growth(xp, answer.value, answer.argument)
         return {"OutputTensor": replace(answer, slack=off if answer.slack is None else off + answer.slack)}
 
-    return grown
+    return run_with_growth
 
 
 def _growth(xp: Any, value: Array, argument: Array) -> Array:
@@ -50,8 +50,8 @@ LOGARITHM_ERROR = 2.0**-21
 def constant_pow(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``(x * Scale + Bias) ** Exponent``."""
     exponent = desc.number("Exponent")
-    argument, error = scaled(xp, desc, inputs["InputTensor"])
-    answer = through(xp, lambda xp, x: applied(power, xp, x, xp.full_like(x, exponent)), argument, error)
+    argument, error = scale_argument(xp, desc, inputs["InputTensor"])
+    answer = apply_with_error(xp, lambda xp, x: apply_function(power, xp, x, xp.full_like(x, exponent)), argument, error)
     return {"OutputTensor": _power_answer(xp, answer, argument, xp.full_like(argument, exponent))}
 
 
@@ -64,15 +64,17 @@ def pow_(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     """
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     whole_base, whole_exponent = (not data_type(desc.tensor(n).data_type).is_float for n in ("InputTensor", "ExponentTensor"))
-    argument, error = scaled(xp, desc, base)
+    argument, error = scale_argument(xp, desc, base)
     if whole_base and desc.scale_bias() is not None:
         argument, error = xp.trunc(argument), None
     if whole_base and whole_exponent:
         whole = partial(_whole_power, dtype=base.dtype)
-        found = applied(whole, xp, argument.astype(xp.int64), exponent.astype(xp.int64))
+        found = apply_function(whole, xp, argument.astype(xp.int64), exponent.astype(xp.int64))
         return {"OutputTensor": Answer(found, defined=(argument != 0) | (exponent >= 0))}
     wide = exponent.astype(xp.float64)
-    answer = _power_answer(xp, through(xp, lambda xp, x: applied(power, xp, x, wide), argument, error), argument, wide)
+    answer = _power_answer(
+        xp, apply_with_error(xp, lambda xp, x: apply_function(power, xp, x, wide), argument, error), argument, wide
+    )
     return {"OutputTensor": _stored_as_integer(xp, answer, base.dtype) if whole_base else answer}
 
 

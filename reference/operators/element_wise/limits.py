@@ -14,7 +14,7 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.extremes import larger, smaller
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.scale_bias import scaled
+from dmlcts.reference.shared.scale_bias import scale_argument
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -40,7 +40,7 @@ def _integer(bound: float, limits: tuple[int, int]) -> int:
 
 
 @stage("element_wise.limit")
-def _limited(xp: Any, x: Array, low: float | None, high: float | None) -> Array:
+def _limit_to_bounds(xp: Any, x: Array, low: float | None, high: float | None) -> Array:
     """``max(low, min(x, high))``, as far as there are bounds; a NaN, of either, counts as nothing. Of float64, or of integers and integer bounds."""
     x = x if high is None else smaller(xp, x, high)
     return x if low is None else larger(xp, x, low)
@@ -50,19 +50,19 @@ def _limit(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     """``x * Scale + Bias``, at least Min and at most Max, as far as the operator has them."""
     x = inputs["InputTensor"]
     low, high = (_bound(xp, desc, name) for name in ("Min", "Max"))
-    argument, error = scaled(xp, desc, x)
+    argument, error = scale_argument(xp, desc, x)
     if x.dtype.kind == "f":
-        return {"OutputTensor": _between(xp, argument, error, low, high)}
+        return {"OutputTensor": _limited_answer(xp, argument, error, low, high)}
     limits = _limits(x.dtype)
     if error is None:
         least, most = (
             limit if bound is None else _integer(bound, limits) for bound, limit in zip((low, high), limits, strict=True)
         )
-        return {"OutputTensor": Answer(_limited(xp, x, x.dtype.type(least), x.dtype.type(most)))}
+        return {"OutputTensor": Answer(_limit_to_bounds(xp, x, x.dtype.type(least), x.dtype.type(most)))}
     # In FLOAT32 it is exact where every step is; elsewhere the integer itself may have been rounded as well.
     exact = single(xp, x.astype(xp.float64)) & single(xp, argument)
     error = xp.where(exact, 0.0, 2 * error)
-    answer = _between(xp, argument, error, low, high)
+    answer = _limited_answer(xp, argument, error, low, high)
     saturated = xp.clip(xp.trunc(answer.value), *(float(limit) for limit in limits))
     defined = xp.abs(answer.value - saturated) < 1  # the page says nothing of what leaves the type
     return {"OutputTensor": Answer(answer.value, slack=answer.slack, defined=defined, result=saturated.astype(x.dtype))}
@@ -73,13 +73,13 @@ def single(xp: Any, x: Array) -> Array:
     return x.astype(xp.float32).astype(xp.float64) == x
 
 
-def _between(xp: Any, argument: Array, error: Array | None, low: float | None, high: float | None) -> Answer:
+def _limited_answer(xp: Any, argument: Array, error: Array | None, low: float | None, high: float | None) -> Answer:
     """The limited argument, and how far it may lie off for an argument that may be off by ``error``: by nothing outside the bounds."""
-    value = _limited(xp, argument, low, high)
+    value = _limit_to_bounds(xp, argument, low, high)
     if error is None:
         return Answer(value)
     error = xp.where(xp.isfinite(error), error, 0.0)
-    ends = [_limited(xp, argument + sign * error, low, high) for sign in (-1, 1)]
+    ends = [_limit_to_bounds(xp, argument + sign * error, low, high) for sign in (-1, 1)]
     slack = xp.fmax(xp.abs(ends[0] - value), xp.abs(ends[1] - value))
     return Answer(value, slack=xp.where(xp.isfinite(slack), slack, 0.0))
 
@@ -104,11 +104,11 @@ def _gradient(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     low, high = (_bound(xp, desc, name) for name in ("Min", "Max"))
     assert low is not None
     assert high is not None
-    return {"OutputGradientTensor": Answer(xp.where(_outside(xp, x, low, high), gradient.dtype.type(0), gradient))}
+    return {"OutputGradientTensor": Answer(xp.where(_is_outside(xp, x, low, high), gradient.dtype.type(0), gradient))}
 
 
 @stage("element_wise.outside")
-def _outside(xp: Any, x: Array, low: float, high: float) -> Array:
+def _is_outside(xp: Any, x: Array, low: float, high: float) -> Array:
     """Where clipping changes an input, its bounds included, so that no gradient passes."""
     return _at_most(xp, x, low) | _at_least(xp, x, high)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference, reference
-from dmlcts.reference.shared.element_wise import applied
+from dmlcts.reference.shared.element_wise import apply_function
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -30,7 +30,7 @@ def _comparison(function: Callable[[Any, Array, Array], Array]) -> Reference:
     """The reference of a function of two numbers."""
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-        return _truth(xp, applied(function, xp, inputs["ATensor"], inputs["BTensor"]))
+        return _truth(xp, apply_function(function, xp, inputs["ATensor"], inputs["BTensor"]))
 
     return run
 
@@ -63,7 +63,7 @@ def logical_not(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
 @reference("ELEMENT_WISE_IS_NAN")
 def is_nan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 for NaN, quiet or signalling, of any payload and sign."""
-    return _truth(xp, applied(lambda xp, x: xp.isnan(x), xp, inputs["InputTensor"]))
+    return _truth(xp, apply_function(lambda xp, x: xp.isnan(x), xp, inputs["InputTensor"]))
 
 
 _MODES: Mapping[str, Callable[[Any, Array], Array]] = {
@@ -76,4 +76,4 @@ _MODES: Mapping[str, Callable[[Any, Array], Array]] = {
 @reference("ELEMENT_WISE_IS_INFINITY")
 def is_infinity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 for the infinities that InfinityMode asks for."""
-    return _truth(xp, applied(_MODES[desc.constant("InfinityMode")], xp, inputs["InputTensor"]))
+    return _truth(xp, apply_function(_MODES[desc.constant("InfinityMode")], xp, inputs["InputTensor"]))

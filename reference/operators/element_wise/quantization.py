@@ -14,20 +14,20 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.limits import single
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.quantized import DIVISION, power_of_two, real, stored
+from dmlcts.reference.shared.quantized import DIVISION, power_of_two, real, stored_integers
 from dmlcts.reference.shared.scale_bias import ROUNDOFF
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
 
 @stage("element_wise.divide_by_scale")
-def divided(xp: Any, x: Array, scale: Array) -> Array:
+def divide_by_scale(xp: Any, x: Array, scale: Array) -> Array:
     """``x / scale`` of float64 values, which is then rounded."""
     return x / scale
 
 
 @stage("element_wise.dequantize")
-def dequantized(xp: Any, x: Array, zero_point: Array | float, scale: Array) -> Array:
+def dequantize_number(xp: Any, x: Array, zero_point: Array | float, scale: Array) -> Array:
     """The real number that a quantized one stands for; all in float64."""
     return (x - zero_point) * scale
 
@@ -36,11 +36,11 @@ def dequantized(xp: Any, x: Array, zero_point: Array | float, scale: Array) -> A
 def quantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``clamp(round(x / scale) + zero_point)``. NaN gives 0 and not the zero point, as DirectML.dll was measured to do."""
     x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
-    quotient = divided(xp, x, scale)
+    quotient = divide_by_scale(xp, x, scale)
     converted = single(xp, x)
     error = ROUNDOFF * xp.abs(quotient) * (DIVISION + ~converted)
     error = xp.where(converted & power_of_two(xp, scale), 0.0, error)
-    return {"OutputTensor": stored(xp, desc, quotient, error, real(xp, inputs, "ZeroPointTensor"), 0.0)}
+    return {"OutputTensor": stored_integers(xp, desc, quotient, error, real(xp, inputs, "ZeroPointTensor"), 0.0)}
 
 
 @reference("ELEMENT_WISE_DEQUANTIZE_LINEAR")
@@ -48,7 +48,7 @@ def dequantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
     """``(x - zero_point) * scale``. 32-bit integers and their difference may have been rounded to FLOAT32 before they are multiplied."""
     x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
     zero_point = real(xp, inputs, "ZeroPointTensor")
-    value = dequantized(xp, x, zero_point, scale)
+    value = dequantize_number(xp, x, zero_point, scale)
     if inputs["InputTensor"].dtype.itemsize < 4:
         return {"OutputTensor": Answer(value)}
     steps = [x, x - zero_point, zero_point + xp.zeros_like(x)]
@@ -61,12 +61,13 @@ def dequantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
 def quantized_linear_add(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Both tensors dequantized, added, and quantized again. Unlike QUANTIZE_LINEAR, DirectML.dll gives the least integer for NaN."""
     a, b = (
-        dequantized(xp, *(real(xp, inputs, f"{name}{what}Tensor") for what in ("", "ZeroPoint", "Scale"))) for name in ("A", "B")
+        dequantize_number(xp, *(real(xp, inputs, f"{name}{what}Tensor") for what in ("", "ZeroPoint", "Scale")))
+        for name in ("A", "B")
     )
     total, scale = a + b, inputs["OutputScaleTensor"].astype(xp.float64)
-    quotient = divided(xp, total, scale)
+    quotient = divide_by_scale(xp, total, scale)
     steps = xp.abs(a) + xp.abs(b) + xp.abs(total)
     error = ROUNDOFF * (steps / xp.abs(scale) + DIVISION * xp.abs(quotient))
     exact = single(xp, a) & single(xp, b) & single(xp, total) & power_of_two(xp, scale)
     zero_point = real(xp, inputs, "OutputZeroPointTensor")
-    return {"OutputTensor": stored(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point, -128.0)}
+    return {"OutputTensor": stored_integers(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point, -128.0)}

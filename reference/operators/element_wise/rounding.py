@@ -7,8 +7,8 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference, reference
-from dmlcts.reference.shared.element_wise import applied
-from dmlcts.reference.shared.scale_bias import SMALLEST, Function, scaled
+from dmlcts.reference.shared.element_wise import apply_function
+from dmlcts.reference.shared.scale_bias import SMALLEST, Function, scale_argument
 from dmlcts.spec.model.desc import OperatorDesc
 
 _NO_FRACTION = 2.0**52
@@ -32,14 +32,14 @@ _MODES = {
 def element_wise_round(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Rounds by RoundingMode; NaN and infinities stay what they are."""
     x = inputs["InputTensor"].astype(xp.float64)
-    return {"OutputTensor": Answer(applied(_MODES[desc.constant("RoundingMode")], xp, x))}
+    return {"OutputTensor": Answer(apply_function(_MODES[desc.constant("RoundingMode")], xp, x))}
 
 
 def scaled_to_round(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
-    """As ``scaled``, but without an error where FLOAT32 holds input, product and sum, none of them a denormal: any error, however small,
+    """As ``scale_argument``, but without an error where FLOAT32 holds input, product and sum, none of them a denormal: any error, however small,
     could give another integer.
     """
-    argument, error = scaled(xp, desc, x)
+    argument, error = scale_argument(xp, desc, x)
     pair = desc.scale_bias()
     if error is None or pair is None:
         return argument, error
@@ -59,7 +59,7 @@ def _to_integer(function: Function) -> Reference:
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         argument, error = scaled_to_round(xp, desc, inputs["InputTensor"])
-        value = applied(function, xp, argument)
+        value = apply_function(function, xp, argument)
         if error is None:
             return {"OutputTensor": Answer(value)}
         form = xp.finfo(inputs["InputTensor"].dtype)

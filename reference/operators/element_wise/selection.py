@@ -11,8 +11,8 @@ from dmlcts.reference.operators.element_wise.bits import bits
 from dmlcts.reference.operators.element_wise.logic import is_true
 from dmlcts.reference.operators.element_wise.rounding import scaled_to_round
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.element_wise import applied
-from dmlcts.reference.shared.scale_bias import scaled, through
+from dmlcts.reference.shared.element_wise import apply_function
+from dmlcts.reference.shared.scale_bias import apply_with_error, scale_argument
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -21,11 +21,11 @@ from dmlcts.spec.model.desc import OperatorDesc
 def element_wise_if(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """A's element where the condition is not 0, B's where it is."""
     a, b = inputs["ATensor"], inputs["BTensor"]
-    return {"OutputTensor": Answer(_chosen(xp, is_true(xp, inputs["ConditionTensor"]), bits(a), bits(b)).view(a.dtype))}
+    return {"OutputTensor": Answer(_choose_bits(xp, is_true(xp, inputs["ConditionTensor"]), bits(a), bits(b)).view(a.dtype))}
 
 
 @stage("element_wise.choice")
-def _chosen(xp: Any, condition: Array, a: Array, b: Array) -> Array:
+def _choose_bits(xp: Any, condition: Array, a: Array, b: Array) -> Array:
     """The bit patterns of A where the condition is true, those of B elsewhere."""
     return xp.where(condition, a, b)
 
@@ -41,12 +41,16 @@ def identity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     if desc.scale_bias() is None:
         return {"OutputTensor": Answer(x)}
     if x.dtype.kind == "f":
-        return {"OutputTensor": through(xp, partial(applied, lambda xp, number: number), *scaled(xp, desc, x))}
+        return {
+            "OutputTensor": apply_with_error(xp, partial(apply_function, lambda xp, number: number), *scale_argument(xp, desc, x))
+        }
     argument, error = scaled_to_round(xp, desc, x)
     slack = 0.0 if error is None else error
     least, most = (int(end) for end in (xp.iinfo(x.dtype).min, xp.iinfo(x.dtype).max))
     inside = (argument - slack > float(least) - 1) & (argument + slack < float(most) + 1)
-    truncated = applied(lambda xp, number: xp.trunc(number), xp, xp.clip(argument, float(least), float(most))).astype(x.dtype)
+    truncated = apply_function(lambda xp, number: xp.trunc(number), xp, xp.clip(argument, float(least), float(most))).astype(
+        x.dtype
+    )
     # float64 has no 2^63 - 1, and what it has instead is too large.
     stored = xp.where(argument >= float(most), xp.asarray(most, dtype=x.dtype), truncated)
     return {"OutputTensor": Answer(argument, slack=slack, defined=inside, result=stored)}

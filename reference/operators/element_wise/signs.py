@@ -9,8 +9,8 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.arithmetic import is_real, least
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.element_wise import applied
-from dmlcts.reference.shared.scale_bias import ROUNDOFF, scaled, through
+from dmlcts.reference.shared.element_wise import apply_function
+from dmlcts.reference.shared.scale_bias import ROUNDOFF, apply_with_error, scale_argument
 from dmlcts.spec.model.desc import OperatorDesc
 
 
@@ -30,7 +30,7 @@ def _positive(xp: Any, x: Array, value: Array) -> Answer:
 def negate(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``-x``."""
     x = inputs["InputTensor"]
-    value = applied(lambda xp, x: -x, xp, x)
+    value = apply_function(lambda xp, x: -x, xp, x)
     return {"OutputTensor": Answer(value) if is_real(x) else _positive(xp, x, value)}
 
 
@@ -38,7 +38,7 @@ def negate(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
 def sign(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 above zero, -1 below, else 0: of both zeros, and of NaN."""
     x = inputs["InputTensor"]
-    return {"OutputTensor": Answer(applied(lambda xp, x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype), xp, x))}
+    return {"OutputTensor": Answer(apply_function(lambda xp, x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype), xp, x))}
 
 
 @reference("ELEMENT_WISE_ABS")
@@ -49,10 +49,10 @@ def absolute(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     open: not defined.
     """
     x = inputs["InputTensor"]
-    size = partial(applied, lambda xp, x: xp.abs(x))
-    argument, error = scaled(xp, desc, x)
+    size = partial(apply_function, lambda xp, x: xp.abs(x))
+    argument, error = scale_argument(xp, desc, x)
     if is_real(x):
-        return {"OutputTensor": through(xp, size, argument, error)}
+        return {"OutputTensor": apply_with_error(xp, size, argument, error)}
     if error is None:
         return {"OutputTensor": _positive(xp, x, size(xp, x))}
     # The conversion of a large integer to FLOAT32 is rounded as well.

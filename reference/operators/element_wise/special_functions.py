@@ -33,11 +33,11 @@ def erf(xp: Any, x: Array) -> Array:
 def erfc(xp: Any, x: Array) -> Array:
     """``1 - erf(x)`` of float64 values, without its cancellation: within 2e-13 relative wherever it is a normal number."""
 
-    def beyond(far: Array) -> Array:
+    def far_value(far: Array) -> Array:
         tail = _tail(xp, xp.abs(far))
         return xp.where(far < 0, 1.0 + (1.0 - tail), tail)
 
-    return _by_parts(xp, x, lambda near: 1.0 - _series(xp, near), beyond)
+    return _by_parts(xp, x, lambda near: 1.0 - _series(xp, near), far_value)
 
 
 def _by_parts(xp: Any, x: Array, near: Callable[[Array], Array], far: Callable[[Array], Array]) -> Array:
@@ -86,11 +86,11 @@ def either_zero(run: Reference) -> Reference:
         answer = run(xp, desc, inputs)["OutputTensor"]
         size = xp.abs(answer.value)
 
-        def across(slack: Array | float, near: float) -> Array:
+        def slack_across_zero(slack: Array | float, near: float) -> Array:
             return xp.where(size <= near, xp.maximum(slack, 1.5 * size + 2.0**-1000), slack)
 
-        slack = across(xp.zeros_like(answer.value) if answer.slack is None else answer.slack, _NEAR_ZERO)
-        measured = None if answer.measured_slack is None else across(answer.measured_slack, _FLUSHED)
+        slack = slack_across_zero(xp.zeros_like(answer.value) if answer.slack is None else answer.slack, _NEAR_ZERO)
+        measured = None if answer.measured_slack is None else slack_across_zero(answer.measured_slack, _FLUSHED)
         return {"OutputTensor": replace(answer, slack=slack, measured_slack=measured)}
 
     return free

@@ -21,8 +21,8 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.exponential import exponential
 from dmlcts.reference.operators.element_wise.special_functions import either_zero
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.element_wise import applied
-from dmlcts.reference.shared.scale_bias import ROUNDOFF, Function, scaled, through, unary
+from dmlcts.reference.shared.element_wise import apply_function
+from dmlcts.reference.shared.scale_bias import ROUNDOFF, Function, apply_with_error, scale_argument, unary
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.operator import MEASURED
 
@@ -62,16 +62,19 @@ def _with_measured(xp: Any, answer: Answer, error: Array) -> Answer:
 
 def atan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The arc tangent."""
-    answer = through(xp, partial(applied, lambda xp, x: xp.atan(x)), *scaled(xp, desc, inputs["InputTensor"]))
+    answer = apply_with_error(
+        xp, partial(apply_function, lambda xp, x: xp.atan(x)), *scale_argument(xp, desc, inputs["InputTensor"])
+    )
     relative, absolute = ATAN_ERROR
     return {"OutputTensor": _with_measured(xp, answer, xp.minimum(relative * xp.abs(answer.value), absolute))}
 
 
 def asin(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The arc sine, or the polynomial that Abramowitz and Stegun give for it (4.4.45), which shader compilers take: either is right."""
-    argument, error = scaled(xp, desc, inputs["InputTensor"])
+    argument, error = scale_argument(xp, desc, inputs["InputTensor"])
     exact, polynomial = (
-        through(xp, partial(applied, function), argument, error) for function in (lambda xp, x: xp.asin(x), _asin_polynomial)
+        apply_with_error(xp, partial(apply_function, function), argument, error)
+        for function in (lambda xp, x: xp.asin(x), _asin_polynomial)
     )
     exact = _with_measured(xp, exact, ASIN_ERROR * xp.abs(exact.value))
     polynomial = _with_measured(xp, polynomial, xp.full_like(argument, ASIN_ERROR))
@@ -95,8 +98,8 @@ def _periodic(
 
     ``slope`` is how much the function changes with its argument.
     """
-    argument, error = scaled(xp, desc, inputs["InputTensor"])
-    answer = through(xp, partial(applied, function), argument, error)
+    argument, error = scale_argument(xp, desc, inputs["InputTensor"])
+    answer = apply_with_error(xp, partial(apply_function, function), argument, error)
     reached = xp.abs(argument) if error is None else xp.abs(argument) + error
     promised = (reached <= DOMAIN) | ~xp.isfinite(argument)
     answer = _with_measured(xp, answer, ARGUMENT_ERROR * xp.abs(argument) * xp.abs(slope(xp, argument)))
@@ -134,4 +137,4 @@ def tan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 def atan_yx(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The angle from the positive x axis to the point (BTensor, ATensor), from -pi to pi. The page leaves the origin undefined."""
     y, x = (inputs[name].astype(xp.float64) for name in ("ATensor", "BTensor"))
-    return {"OutputTensor": Answer(applied(lambda xp, y, x: xp.atan2(y, x), xp, y, x), defined=(x != 0) | (y != 0))}
+    return {"OutputTensor": Answer(apply_function(lambda xp, y, x: xp.atan2(y, x), xp, y, x), defined=(x != 0) | (y != 0))}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.indexing.places import limited, places
+from dmlcts.reference.operators.indexing.places import limit_places, places
 from dmlcts.reference.registry import reference
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -20,7 +20,7 @@ def gather(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     """``output[b, i, a] = input[b, indices[i], a]`` with the dimensions b before ``Axis`` and a after it."""
     x, axis = inputs["InputTensor"], desc.integer("Axis")
     size = x.shape[axis]
-    return _answer(xp, desc, xp.take(x, limited(xp, places(xp, inputs["IndicesTensor"].ravel(), size), size), axis=axis))
+    return _answer(xp, desc, xp.take(x, limit_places(xp, places(xp, inputs["IndicesTensor"].ravel(), size), size), axis=axis))
 
 
 @reference("GATHER_ELEMENTS")
@@ -28,7 +28,7 @@ def gather_elements(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) ->
     """``output[b, i, a] = input[b, indices[b, i, a], a]``."""
     x, axis = inputs["InputTensor"], desc.integer("Axis")
     size = x.shape[axis]
-    return _answer(xp, desc, xp.take_along_axis(x, limited(xp, places(xp, inputs["IndicesTensor"], size), size), axis=axis))
+    return _answer(xp, desc, xp.take_along_axis(x, limit_places(xp, places(xp, inputs["IndicesTensor"], size), size), axis=axis))
 
 
 @reference("GATHER_ND")
@@ -43,6 +43,6 @@ def gather_nd(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     tuples = xp.reshape(indices, (count, -1, length))
     flat = xp.broadcast_to(xp.arange(count)[:, None], tuples.shape[:2])
     for at, size in enumerate(sizes[batch : batch + length]):
-        flat = flat * size + limited(xp, places(xp, tuples[..., at], size), size)
+        flat = flat * size + limit_places(xp, places(xp, tuples[..., at], size), size)
     slices = xp.reshape(x, (-1, *sizes[batch + length :]))
     return _answer(xp, desc, slices[flat])

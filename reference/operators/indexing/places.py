@@ -17,6 +17,6 @@ def places(xp: Any, indices: Array, size: int) -> Array:
     return xp.clip(xp.where(counted < 0, counted + size, counted), -1, size)
 
 
-def limited(xp: Any, found: Array, size: int) -> Array:
+def limit_places(xp: Any, found: Array, size: int) -> Array:
     """The places, and the last one where there is none: what is read then is not defined, and DirectML.dll was measured to read that."""
     return xp.where((found < 0) | (found >= size), size - 1, found)

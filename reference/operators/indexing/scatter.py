@@ -19,18 +19,18 @@ from dmlcts.spec.model.operator import MEASURED
 
 
 @stage("indexing.written")
-def written(xp: Any, x: Array, at: Array, updates: Array) -> Answer:
+def write_updates(xp: Any, x: Array, at: Array, updates: Array) -> Answer:
     """``x`` (places, elements) with the updates (indices, elements) at the places ``at``, one or more of which -1 for none."""
     within = at >= 0
     once = xp.broadcast_to((xp.bincount(at[within], minlength=len(x)) < 2)[:, None], x.shape)
 
-    def over(elements: Array) -> Answer:
+    def write_over(elements: Array) -> Answer:
         found = elements.copy()
         found[at[within]] = updates[within]
         return Answer(found, defined=once)
 
-    contested = {MEASURED: over(_quiet(xp, x))} if x.dtype == xp.float16 else {}
-    return replace(over(x), contested=contested)
+    contested = {MEASURED: write_over(_quiet(xp, x))} if x.dtype == xp.float16 else {}
+    return replace(write_over(x), contested=contested)
 
 
 def _quiet(xp: Any, x: Array) -> Array:
@@ -40,11 +40,11 @@ def _quiet(xp: Any, x: Array) -> Array:
 
 
 def _answer(xp: Any, x: Array, answer: Answer) -> dict[str, Answer]:
-    def shaped(found: Answer) -> Answer:
+    def reshape_answer(found: Answer) -> Answer:
         return Answer(xp.reshape(found.value, x.shape), defined=xp.reshape(found.defined, x.shape))
 
-    contested = {basis: shaped(found) for basis, found in answer.contested.items()}
-    return {"OutputTensor": replace(shaped(answer), contested=contested)}
+    contested = {basis: reshape_answer(found) for basis, found in answer.contested.items()}
+    return {"OutputTensor": replace(reshape_answer(answer), contested=contested)}
 
 
 @reference("SCATTER")
@@ -55,7 +55,7 @@ def scatter(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[st
     found = places(xp, xp.reshape(inputs["IndicesTensor"], (prod(x.shape[:axis]), -1, after)), size)
     before, _, rest = xp.meshgrid(*map(xp.arange, found.shape), indexing="ij")
     flat = xp.where((found < 0) | (found >= size), -1, (before * size + found) * after + rest)
-    return _answer(xp, x, written(xp, xp.reshape(x, (-1, 1)), flat.ravel(), xp.reshape(inputs["UpdatesTensor"], (-1, 1))))
+    return _answer(xp, x, write_updates(xp, xp.reshape(x, (-1, 1)), flat.ravel(), xp.reshape(inputs["UpdatesTensor"], (-1, 1))))
 
 
 @reference("SCATTER_ND")
@@ -71,4 +71,4 @@ def scatter_nd(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
         flat = flat * size + found
     slices = xp.reshape(x, (prod(sizes[:length]), -1))
     updates = xp.reshape(inputs["UpdatesTensor"], (len(tuples), -1))
-    return _answer(xp, x, written(xp, slices, xp.where(within, flat, -1), updates))
+    return _answer(xp, x, write_updates(xp, slices, xp.where(within, flat, -1), updates))

@@ -36,17 +36,17 @@ def top_k(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str,
         known = None if xp.all(known) else xp.moveaxis(known, -1, axis)
     data_type = desc.tensor("OutputIndexTensor").data_type.lower()
 
-    def chosen(keys: Array) -> tuple[Array, Array]:
+    def choose_first(keys: Array) -> tuple[Array, Array]:
         found = order(xp, keys, direction)[..., :k]
         values = xp.take_along_axis(rows, found, axis=-1)
         return xp.moveaxis(values, -1, axis), xp.moveaxis(found, -1, axis).astype(getattr(xp, data_type))
 
-    values, indices = chosen(rows)
+    values, indices = choose_first(rows)
     other: dict[str, tuple[Array, Array]] = {}
     if rows.dtype.kind == "f":
         tiny = (xp.abs(rows) < xp.finfo(rows.dtype).smallest_normal) & (rows != 0)
         if xp.any(tiny):
-            other = {MEASURED: chosen(xp.where(tiny, rows.dtype.type(0), rows))}
+            other = {MEASURED: choose_first(xp.where(tiny, rows.dtype.type(0), rows))}
     contested = [{basis: Answer(pair[at], defined=known) for basis, pair in other.items()} for at in range(2)]
     return {
         "OutputValueTensor": Answer(values, defined=known, contested=contested[0]),

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.matrix.products import magnitude, parts_error, plus, product, together
+from dmlcts.reference.operators.matrix.products import magnitude, parts_error, plus, product, total_error
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.accumulation import OVERFLOW, accumulated, between_error
+from dmlcts.reference.shared.accumulation import OVERFLOW, accumulated_answer, between_error
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -30,11 +30,11 @@ def gemm(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
         parts = _overflow(xp, value, size) if parts is None else abs(alpha) * parts
         value, size, terms = scaled_product(xp, value, alpha), abs(alpha) * size, terms + 1
     if c is None:
-        return {"OutputTensor": accumulated(xp, desc, value, size, terms, parts)}
-    error = together(parts, between_error(xp, xp.abs(value)) if half else None)
+        return {"OutputTensor": accumulated_answer(xp, desc, value, size, terms, parts)}
+    error = total_error(parts, between_error(xp, xp.abs(value)) if half else None)
     if beta != 1:
         c, terms = scaled_addend(xp, c.astype(xp.float64), beta), terms + 1
-    return {"OutputTensor": accumulated(xp, desc, plus(xp, value, c), size + xp.abs(c), terms + 1, error)}
+    return {"OutputTensor": accumulated_answer(xp, desc, plus(xp, value, c), size + xp.abs(c), terms + 1, error)}
 
 
 @stage("matrix.alpha")

@@ -21,7 +21,7 @@ _SAFE = (2.0**-90, 2.0**100)
 @stage("matrix.product")
 def product(xp: Any, a: Array, b: Array, dtype: Any = None) -> Array:
     """The product as it is computed: each row of A by each column of B, added up in ``dtype``, float64 unless another is given."""
-    return multiplied(xp, a, b, xp.float64 if dtype is None else dtype)
+    return matrix_product(xp, a, b, xp.float64 if dtype is None else dtype)
 
 
 @stage("matrix.add")
@@ -30,7 +30,7 @@ def plus(xp: Any, value: Array, c: Array) -> Array:
     return value + c
 
 
-def multiplied(xp: Any, a: Array, b: Array, dtype: Any) -> Array:
+def matrix_product(xp: Any, a: Array, b: Array, dtype: Any) -> Array:
     """The product of two matrices in a type: the product itself, or what bounds its error."""
     return xp.matmul(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
 
@@ -53,14 +53,14 @@ def magnitude(xp: Any, a: Array, b: Array) -> Array:
     """
     a, b = xp.abs(a), xp.abs(b)
     if multiplications(a, b) >= _LONG:
-        found = multiplied(xp, a, b, xp.float32)
+        found = matrix_product(xp, a, b, xp.float32)
         if bool(xp.min(found) > _SAFE[0]) and bool(xp.max(found) < _SAFE[1]):  # false for NaN
             found *= 1 + (a.shape[-1] + 2) * 2.0**-23
             return found
-    return multiplied(xp, a, b, xp.float64)
+    return matrix_product(xp, a, b, xp.float64)
 
 
-def together(*errors: Array | float | None) -> Any:
+def total_error(*errors: Array | float | None) -> Any:
     """The sum of those errors that there are, None if there are none."""
     found = [error for error in errors if error is not None]
     return sum(found[1:], found[0]) if found else None

@@ -11,11 +11,19 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.limits import single
-from dmlcts.reference.operators.matrix.products import integer_product, magnitude, multiplied, parts_error, plus, product, together
+from dmlcts.reference.operators.matrix.products import (
+    integer_product,
+    magnitude,
+    matrix_product,
+    parts_error,
+    plus,
+    product,
+    total_error,
+)
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.accumulation import accumulated, between_error, sum_error
+from dmlcts.reference.shared.accumulation import accumulated_answer, between_error, sum_error
 from dmlcts.reference.shared.fused import HALF_LARGEST, HALF_ROUNDOFF, HALF_SPACING
-from dmlcts.reference.shared.quantized import DIVISION, power_of_two, rescaled, stored
+from dmlcts.reference.shared.quantized import DIVISION, power_of_two, rescale_sum, stored_integers
 from dmlcts.reference.shared.scale_bias import ROUNDOFF
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -29,7 +37,7 @@ _EXACT = 2.0**24
 """FLOAT32 holds every integer up to this."""
 
 
-def _own(inputs: Mapping[str, Array], name: str, part: str) -> Any:
+def _own_part(inputs: Mapping[str, Array], name: str, part: str) -> Any:
     """A tensor of the matrix ``name`` in no more dimensions than it has, as those beyond are ones; None if it is absent."""
     array, count = inputs.get(name + part), inputs["ATensor"].ndim
     return None if array is None else array.reshape(array.shape[max(0, array.ndim - count) :])
@@ -37,7 +45,7 @@ def _own(inputs: Mapping[str, Array], name: str, part: str) -> Any:
 
 def _difference(xp: Any, inputs: Mapping[str, Array], name: str) -> Array:
     """A matrix less its zero point: float64, which holds the differences of 32-bit integers."""
-    matrix, zero_point = (_own(inputs, name, part) for part in ("Tensor", "ZeroPointTensor"))
+    matrix, zero_point = (_own_part(inputs, name, part) for part in ("Tensor", "ZeroPointTensor"))
     return matrix.astype(xp.float64) if zero_point is None else xp.subtract(matrix, zero_point, dtype=xp.float64)
 
 
@@ -58,14 +66,14 @@ def matrix_multiply_integer_to_float(xp: Any, desc: OperatorDesc, inputs: Mappin
     with the scales count as terms.
     """
     half, bias = desc.tensor("OutputTensor").data_type == "FLOAT16", inputs.get("BiasTensor")
-    (a, a_error), (b, b_error) = (_dequantized(xp, inputs, name, half) for name in ("A", "B"))
+    (a, a_error), (b, b_error) = (_dequantize_matrix(xp, inputs, name, half) for name in ("A", "B"))
     value, size, terms = product(xp, a, b), magnitude(xp, a, b), a.shape[-1] + 2
-    error = together(_spread(xp, a, a_error, b, b_error), parts_error(xp, a, b) if half else None)
+    error = total_error(_spread(xp, a, a_error, b, b_error), parts_error(xp, a, b) if half else None)
     if bias is not None:
         if half:
-            error = together(error, between_error(xp, xp.abs(value)))
+            error = total_error(error, between_error(xp, xp.abs(value)))
         value, size, terms = plus(xp, value, bias), size + xp.abs(bias), terms + 1
-    return {"OutputTensor": accumulated(xp, desc, value, size, terms, error)}
+    return {"OutputTensor": accumulated_answer(xp, desc, value, size, terms, error)}
 
 
 def _spread(xp: Any, a: Array, a_error: Array | None, b: Array, b_error: Array | None) -> Array | None:
@@ -76,16 +84,16 @@ def _spread(xp: Any, a: Array, a_error: Array | None, b: Array, b_error: Array |
     for error, axis in ((a_error, -1), (b_error, -2)):
         if error is not None:
             open_ = open_ | xp.any(error == xp.inf, axis=axis, keepdims=True)
-    spread = multiplied(xp, together(a, a_error), together(b, b_error), xp.float64) - multiplied(xp, a, b, xp.float64)
+    spread = matrix_product(xp, total_error(a, a_error), total_error(b, b_error), xp.float64) - matrix_product(xp, a, b, xp.float64)
     return xp.where(open_, xp.inf, xp.where(xp.isnan(spread), 0.0, spread))
 
 
-def _dequantized(xp: Any, inputs: Mapping[str, Array], name: str, half: bool) -> tuple[Array, Array | None]:
+def _dequantize_matrix(xp: Any, inputs: Mapping[str, Array], name: str, half: bool) -> tuple[Array, Array | None]:
     """A matrix as real numbers, and what they are off by besides the rounding of the product; None if by nothing.
 
     Infinite where one may be anything: beyond FLOAT16, or a difference that rounding may make 0, by an infinite scale.
     """
-    matrix, zero_point, scale = (_own(inputs, name, part) for part in ("Tensor", "ZeroPointTensor", "ScaleTensor"))
+    matrix, zero_point, scale = (_own_part(inputs, name, part) for part in ("Tensor", "ZeroPointTensor", "ScaleTensor"))
     scale = scale.astype(xp.float64)
     difference = _difference(xp, inputs, name)
     value, error = difference * scale, None
@@ -103,10 +111,10 @@ def _dequantized(xp: Any, inputs: Mapping[str, Array], name: str, half: bool) ->
 
 def _stored_as_half(xp: Any, value: Array, error: Array | None, held: Array | bool = False) -> Array:
     """What a value, off by ``error``, is off by once it is stored as FLOAT16; infinite beyond what that holds, unchanged where ``held``."""
-    size = together(xp.abs(value), error)
+    size = total_error(xp.abs(value), error)
     held = held | (value.astype(xp.float16).astype(xp.float64) == value) | ~xp.isfinite(value)
     rounded = xp.where(held, 0.0, xp.maximum(HALF_ROUNDOFF * size, HALF_SPACING))
-    return together(error, xp.where((size > HALF_LARGEST) & (size < xp.inf), xp.inf, rounded))
+    return total_error(error, xp.where((size > HALF_LARGEST) & (size < xp.inf), xp.inf, rounded))
 
 
 @reference("QUANTIZED_LINEAR_MATRIX_MULTIPLY")
@@ -118,15 +126,15 @@ def quantized_linear_matrix_multiply(xp: Any, desc: OperatorDesc, inputs: Mappin
     what is stored: measured on DirectML.dll.
     """
     a, b = (_difference(xp, inputs, name) for name in ("A", "B"))
-    scales = [_own(inputs, name, "ScaleTensor").astype(xp.float64) for name in ("A", "B", "Output")]
+    scales = [_own_part(inputs, name, "ScaleTensor").astype(xp.float64) for name in ("A", "B", "Output")]
     a_scale, b_scale, out_scale = scales
     factor, most = a_scale * b_scale, magnitude(xp, a, b)
-    quotient = rescaled(xp, integer_product(xp, a, b, _BYTES), factor, out_scale)
+    quotient = rescale_sum(xp, integer_product(xp, a, b, _BYTES), factor, out_scale)
     summed = sum_error(xp, most * xp.abs(factor), a.shape[-1] + 4) / xp.abs(out_scale)
     exact = most <= _EXACT
     for scale in scales:
         exact = exact & power_of_two(xp, scale)
     error = xp.where(exact, 0.0, summed + DIVISION * ROUNDOFF * xp.abs(quotient))
-    zero_point = _own(inputs, "Output", "ZeroPointTensor")
+    zero_point = _own_part(inputs, "Output", "ZeroPointTensor")
     point = 0.0 if zero_point is None else zero_point.astype(xp.float64)
-    return {"OutputTensor": stored(xp, desc, quotient, error, point)}
+    return {"OutputTensor": stored_integers(xp, desc, quotient, error, point)}

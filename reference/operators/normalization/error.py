@@ -1,10 +1,10 @@
 """What computing a normalization in FLOAT32 may be off by, step by step: the pieces that the bounds of this family are composed of.
 
 The documentation gives formulas and no precision. Each step counts with the bound of the operation that it is, in FLOAT32 and with
-truncation: one unit for a product or a sum of two, 2.5 for a quotient, 4 for one over a root, and ``added`` for a sum of many. Errors are
+truncation: one unit for a product or a sum of two, 2.5 for a quotient, 4 for one over a root, and ``sum_error_along`` for a sum of many. Errors are
 absolute, and all are carried on to the output as ``Answer.slack``.
 
-``added`` holds for every order and every split of a sum. Either is a binary tree of L - 1 additions, and the j-th smallest of its sums has at
+``sum_error_along`` holds for every order and every split of a sum. Either is a binary tree of L - 1 additions, and the j-th smallest of its sums has at
 most j + 1 terms: if fewer than j of them had so few, the smallest one with more would hold j smaller sums at least, all of them that small.
 The k terms of a sum, in turn, add up to no more than the k largest numbers of one sign. So the additions are off by at most
 ``ulp(m_2) + ... + ulp(m_L)``, where ``m_k`` is the sum of the k largest positive numbers, or of the k largest negative ones if that is
@@ -24,7 +24,7 @@ from math import prod
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.shared.fused import activated, stored_error
+from dmlcts.reference.shared.fused import activate_fused, stored_error
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -46,12 +46,12 @@ TINY = 2.0**-126
 
 
 @stage("normalization.sum")
-def along(xp: Any, x: Array, axes: Sequence[int]) -> tuple[Array, int]:
+def sum_along(xp: Any, x: Array, axes: Sequence[int]) -> tuple[Array, int]:
     """The sum over ``axes``, which stay as ones, and how many elements each has. Without axes each element is a sum of its own."""
     return (xp.sum(x, axis=tuple(axes), keepdims=True) if axes else x), prod(x.shape[axis] for axis in axes)
 
 
-def added(xp: Any, terms: Array, axes: Sequence[int]) -> Array:
+def sum_error_along(xp: Any, terms: Array, axes: Sequence[int]) -> Array:
     """What the sum of ``terms`` along ``axes``, which stay as ones, may be off by in FLOAT32: in any order, in parts or not (see above).
 
     Each term may be flushed, but for those that are 0.
@@ -92,7 +92,7 @@ def inverse_root(xp: Any, square: Array, error: Array, epsilon: float) -> tuple[
 
 
 @stage("normalization.finish")
-def finished(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Array, empty: Array | None = None) -> Answer:
+def finish_answer(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Array, empty: Array | None = None) -> Answer:
     """The answer for a result off by ``error``, or for what the fused activation makes of it; nothing is said where it is not ``known``.
 
     Of FLOAT16 tensors what an activation sees may have been stored: DirectML.dll does so. Where it is ``empty`` (``is_empty``) the value
@@ -102,12 +102,12 @@ def finished(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Arr
     error = xp.where(xp.isfinite(value) & known, error, 0.0)
     if desc.inner() is not None:
         error = error + stored_error(xp, desc, value)
-    answer = activated(xp, desc.fields, value, error)
+    answer = activate_fused(xp, desc.fields, value, error)
     defined = known if answer.defined is None else known & answer.defined
     answer = replace(answer, defined=xp.broadcast_to(defined, value.shape))
     if empty is None or not empty.any():
         return answer
-    of_nan = activated(xp, desc.fields, xp.where(empty, xp.nan, 0.0), xp.zeros_like(error)).value
+    of_nan = activate_fused(xp, desc.fields, xp.where(empty, xp.nan, 0.0), xp.zeros_like(error)).value
     return replace(answer, also=xp.where(empty, of_nan, 0.0), defined=answer.defined & ~(empty & xp.isfinite(of_nan)))
 
 

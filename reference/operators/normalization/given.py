@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import UNIT, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import UNIT, finish_answer, inverse_root
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
 
 @stage("normalization.batch")
-def normalized(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
+def normalize_batch(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
     """What is activated: ``factor`` is the scale over the deviation."""
     return (x - mean) * factor + bias
 
@@ -38,13 +38,13 @@ def batch_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]
     )
     inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), desc.number("Epsilon"))
     factor = scale * inverse
-    value = normalized(x, mean, factor, bias)
+    value = normalize_batch(x, mean, factor, bias)
     move = mean * factor
     folded = xp.abs(x * factor) + xp.abs(move) + xp.abs(bias - move)
     stepwise = 2 * xp.abs((x - mean) * factor)
     # One unit of the factor's own product, one of the last sum.
     error = (share + UNIT) * xp.abs((x - mean) * factor) + UNIT * (xp.maximum(folded, stepwise) + xp.abs(value))
-    return {"OutputTensor": finished(xp, desc, value, error, xp.isfinite(share))}
+    return {"OutputTensor": finish_answer(xp, desc, value, error, xp.isfinite(share))}
 
 
 @reference("VALUE_SCALE_2D")

@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import QUOTIENT, TINY, UNIT, added, along, finished, inverse_root, is_empty
+from dmlcts.reference.operators.normalization.error import (
+    QUOTIENT,
+    TINY,
+    UNIT,
+    finish_answer,
+    inverse_root,
+    is_empty,
+    sum_along,
+    sum_error_along,
+)
 from dmlcts.reference.operators.normalization.rows import magnitudes, row_axes, squares
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import stored_error
@@ -52,7 +61,7 @@ def weighted_sum(alpha: float, size: int, total: Array) -> Array:
 
 
 @stage("normalization.power")
-def raised(xp: Any, base: Array, beta: float) -> Array:
+def raise_to_power(xp: Any, base: Array, beta: float) -> Array:
     """What divides."""
     return base**beta
 
@@ -88,7 +97,7 @@ def local_response(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
     """``x / (Bias + Alpha / LocalSize * sum(x^2 of the neighbourhood)) ^ Beta``."""
     x, beta = inputs["InputTensor"].astype(xp.float64), desc.number("Beta")
     base, share, _ = _bases(xp, desc, x, xp.zeros_like)
-    value = x / raised(xp, base, beta)
+    value = x / raise_to_power(xp, base, beta)
     return {"OutputTensor": Answer(value, slack=xp.abs(value) * (_power_share(xp, base, share, beta) + QUOTIENT * UNIT))}
 
 
@@ -120,9 +129,9 @@ def _response_gradient(
     alpha, beta, size = desc.number("Alpha"), desc.number("Beta"), desc.integer("LocalSize")
     stores = desc.with_fields(OutputTensor=desc.tensor("OutputGradientTensor"))
     base, share, terms = _bases(xp, desc, x, lambda value: stored_error(xp, stores, value) + xp.zeros_like(value))
-    own = gradient / raised(xp, base, beta)
+    own = gradient / raise_to_power(xp, base, beta)
     own_error = xp.abs(own) * (_power_share(xp, base, share, beta) + QUOTIENT * UNIT)
-    others = gradient * x / raised(xp, base, beta + 1)
+    others = gradient * x / raise_to_power(xp, base, beta + 1)
     # As b^(Beta + 1), or as b^Beta * b.
     units = _power_share(xp, base, share, abs(beta) + 1) + (QUOTIENT + 2) * UNIT
     total, off = others, xp.abs(others) * (units + terms * UNIT)
@@ -131,7 +140,7 @@ def _response_gradient(
     factor = 2 * weighted_sum(alpha, size, x) * beta
     value = own - factor * total
     error = own_error + xp.abs(factor) * (off + terms * TINY) + 5 * UNIT * xp.abs(factor * total) + UNIT * xp.abs(value)
-    return finished(xp, stores, value, error, (error < xp.inf) | ~xp.isfinite(value))
+    return finish_answer(xp, stores, value, error, (error < xp.inf) | ~xp.isfinite(value))
 
 
 @reference("LP_NORMALIZATION")
@@ -144,13 +153,13 @@ def lp_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -
     x, axes = inputs["InputTensor"].astype(xp.float64), row_axes(desc)
     if desc.integer("P") == 1:
         terms = magnitudes(xp, x)
-        norm, _ = along(xp, terms, axes)
-        square, off = norm * norm, added(xp, terms, axes) + stored_error(xp, desc, norm)
+        norm, _ = sum_along(xp, terms, axes)
+        square, off = norm * norm, sum_error_along(xp, terms, axes) + stored_error(xp, desc, norm)
         error = 2 * norm * off + off * off + UNIT * square
     else:
         terms = squares(x, x)
-        square, _ = along(xp, terms, axes)
-        error = added(xp, terms, axes) + UNIT * square
+        square, _ = sum_along(xp, terms, axes)
+        error = sum_error_along(xp, terms, axes) + UNIT * square
     factor, share = inverse_root(xp, square, error + stored_error(xp, desc, square), desc.number("Epsilon"))
     empty = is_empty(xp, x, xp.zeros_like(x), share)
     value = xp.where(empty, 0.0, x * factor)

@@ -26,7 +26,7 @@ def mean_of(total: Array, count: int) -> Array:
 
 
 @stage("normalization.center")
-def centered(x: Array, mean: Array) -> Array:
+def subtract_mean(x: Array, mean: Array) -> Array:
     """The elements without their mean."""
     return x - mean
 

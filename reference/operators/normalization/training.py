@@ -10,10 +10,19 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import BY_COUNT, QUOTIENT, UNIT, added, along, finished, inverse_root, is_empty
-from dmlcts.reference.operators.normalization.given import normalized
+from dmlcts.reference.operators.normalization.error import (
+    BY_COUNT,
+    QUOTIENT,
+    UNIT,
+    finish_answer,
+    inverse_root,
+    is_empty,
+    sum_along,
+    sum_error_along,
+)
+from dmlcts.reference.operators.normalization.given import normalize_batch
 from dmlcts.reference.operators.normalization.mean_variance import row_mean, row_variance
-from dmlcts.reference.operators.normalization.rows import centered, mean_of
+from dmlcts.reference.operators.normalization.rows import mean_of, subtract_mean
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import stored_error
 from dmlcts.reference.stage import stage
@@ -36,7 +45,7 @@ def batch_normalization_training(xp: Any, desc: OperatorDesc, inputs: Mapping[st
     x, scale, bias = (inputs[f"{name}Tensor"].astype(xp.float64) for name in ("Input", "Scale", "Bias"))
     axes = broadcast_axes(desc)
     mean, mean_error = row_mean(xp, desc, x, axes)
-    difference = centered(x, mean)
+    difference = subtract_mean(x, mean)
     off = mean_error + UNIT * xp.abs(difference)
     variance, deviation = row_variance(xp, desc, x, difference, off, axes)
     inverse, share = inverse_root(xp, variance, deviation, desc.number("Epsilon"))
@@ -44,7 +53,7 @@ def batch_normalization_training(xp: Any, desc: OperatorDesc, inputs: Mapping[st
     empty = is_empty(xp, difference, off, share)
     if empty.any():
         factor = xp.where(empty, 0.0, factor)
-    value = normalized(x, mean, factor, bias)
+    value = normalize_batch(x, mean, factor, bias)
     move = mean * factor
     folded = xp.abs(x * factor) + xp.abs(move) + xp.abs(bias - move)
     error = off * xp.abs(factor) * (1 + share) + (share + UNIT) * xp.abs(difference * factor)
@@ -55,7 +64,7 @@ def batch_normalization_training(xp: Any, desc: OperatorDesc, inputs: Mapping[st
         error = error + UNIT * xp.abs(value)
     known = xp.isfinite(share) & ((error < xp.inf) | ~xp.isfinite(value))
     return {
-        "OutputTensor": finished(xp, desc, value, error, known, empty),
+        "OutputTensor": finish_answer(xp, desc, value, error, known, empty),
         "OutputMeanTensor": Answer(mean, slack=mean_error),
         "OutputVarianceTensor": Answer(variance, slack=deviation),
     }
@@ -74,22 +83,24 @@ def _stores(desc: OperatorDesc) -> OperatorDesc:
 
 def _answer(xp: Any, desc: OperatorDesc, value: Array, error: Array) -> Answer:
     """Of a value off by ``error``, which is infinite where the error has no bound."""
-    return finished(xp, desc, value, error, (error < xp.inf) | ~xp.isfinite(value))
+    return finish_answer(xp, desc, value, error, (error < xp.inf) | ~xp.isfinite(value))
 
 
-def _summed(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], inverse: Array, share: Array) -> dict[str, Answer]:
+def _scale_bias_gradients(
+    xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], inverse: Array, share: Array
+) -> dict[str, Answer]:
     """The gradients by scale and bias, which both forms compute alike, from the tensors given."""
     axes = broadcast_axes(desc)
     x, gradient, mean = (inputs[f"{name}Tensor"].astype(xp.float64) for name in ("Input", "InputGradient", "Mean"))
     terms = products(gradient, x - mean)
-    total, _ = along(xp, terms, axes)
-    each, _ = along(xp, 2 * UNIT * xp.abs(terms), axes)
+    total, _ = sum_along(xp, terms, axes)
+    each, _ = sum_along(xp, 2 * UNIT * xp.abs(terms), axes)
     # DirectML.dll stores sums in parts of FLOAT16, whose sizes add up to no more than those of the terms.
-    off = added(xp, terms, axes) + each + stored_error(xp, desc, along(xp, xp.abs(terms), axes)[0])
-    by_scale, by_bias = total * inverse, along(xp, gradient, axes)[0]
+    off = sum_error_along(xp, terms, axes) + each + stored_error(xp, desc, sum_along(xp, xp.abs(terms), axes)[0])
+    by_scale, by_bias = total * inverse, sum_along(xp, gradient, axes)[0]
     # Each term may be divided before the sum as well, which costs no more.
-    error = off * xp.abs(inverse) * (1 + share) + (along(xp, xp.abs(terms), axes)[0] * xp.abs(inverse)) * (share + UNIT)
-    bias_error = added(xp, gradient, axes) + stored_error(xp, desc, along(xp, xp.abs(gradient), axes)[0])
+    error = off * xp.abs(inverse) * (1 + share) + (sum_along(xp, xp.abs(terms), axes)[0] * xp.abs(inverse)) * (share + UNIT)
+    bias_error = sum_error_along(xp, gradient, axes) + stored_error(xp, desc, sum_along(xp, xp.abs(gradient), axes)[0])
     return {
         "OutputScaleGradientTensor": _answer(xp, desc, by_scale, error),
         "OutputBiasGradientTensor": _answer(xp, desc, by_bias, bias_error),
@@ -104,7 +115,7 @@ def batch_normalization_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, A
     value = gradient * (scale * inverse)
     return {
         "OutputGradientTensor": _answer(xp, _stores(desc), value, xp.abs(value) * (share + 2 * UNIT)),
-        **_summed(xp, _stores(desc), inputs, inverse, share),
+        **_scale_bias_gradients(xp, _stores(desc), inputs, inverse, share),
     }
 
 
@@ -121,7 +132,7 @@ def batch_normalization_training_grad(xp: Any, desc: OperatorDesc, inputs: Mappi
     measured = _centered_gradient(xp, desc, inputs, (mean, xp.zeros_like(mean)), inverse, share)
     return {
         "OutputGradientTensor": replace(documented, contested={MEASURED: measured}),
-        **_summed(xp, desc, inputs, inverse, share),
+        **_scale_bias_gradients(xp, desc, inputs, inverse, share),
     }
 
 
@@ -131,7 +142,7 @@ def _in_parts(xp: Any, desc: OperatorDesc, terms: Array, axes: Sequence[int]) ->
     The parts' sizes add up to no more than those of the terms. Of FLOAT16 tensors of 13x10x1x1x4x2x8, all 80 sums over axes 0 and 6 were
     those over axis 0, stored toward zero, added up and stored toward zero again.
     """
-    total, count = along(xp, xp.abs(terms), axes)
+    total, count = sum_along(xp, xp.abs(terms), axes)
     return stored_error(xp, desc, mean_of(total, count))
 
 
@@ -144,14 +155,14 @@ def _centered_gradient(
         inputs[f"{name}Tensor"].astype(xp.float64) for name in ("Input", "InputGradient", "Variance", "Scale")
     )
     mean, mean_error = means
-    difference = centered(x, mean)
+    difference = subtract_mean(x, mean)
     off = mean_error + UNIT * xp.abs(difference)
     mean_gradient, gradient_error = row_mean(xp, desc, gradient, axes)
     terms = products(gradient, difference)
-    total, count = along(xp, terms, axes)
-    each, _ = along(xp, xp.abs(gradient) * off + UNIT * xp.abs(terms), axes)
+    total, count = sum_along(xp, terms, axes)
+    each, _ = sum_along(xp, xp.abs(gradient) * off + UNIT * xp.abs(terms), axes)
     covariance = mean_of(total, count)
-    covariance_error = (added(xp, terms, axes) + each) / count + BY_COUNT * UNIT * xp.abs(covariance)
+    covariance_error = (sum_error_along(xp, terms, axes) + each) / count + BY_COUNT * UNIT * xp.abs(covariance)
     covariance_error = covariance_error + stored_error(xp, desc, covariance) + _in_parts(xp, desc, terms, axes)
     square = variance + desc.number("Epsilon")
     slope = covariance / square

@@ -11,7 +11,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.pooling.maximum import comparable, maximum
-from dmlcts.reference.operators.pooling.windows import axes, divisors, forward, scattered
+from dmlcts.reference.operators.pooling.windows import axes, divisors, forward, scatter_windows
 from dmlcts.reference.registry import reference
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -19,7 +19,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 def _spread(xp: Any, pooling: OperatorDesc, y: Array) -> Array:
     """The sum, for each element of the pooling's input, of ``y`` over the windows that hold it. Shape: the input's."""
     for axis in axes(pooling):
-        y = scattered(xp, axis, y)
+        y = scatter_windows(xp, axis, y)
     return y
 
 
@@ -56,14 +56,14 @@ def max_pooling_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -
     defined = _spread(xp, pooling, xp.where(known, 0, 1)) == 0
     defined[0, 0].ravel()[:1] &= ~xp.any(place[0, 0] < 0)
 
-    def added(weights: Array | None) -> Array:
+    def sum_at_places(weights: Array | None) -> Array:
         return xp.reshape(xp.bincount(places, weights=weights, minlength=x.size), x.shape)
 
     return {
         "OutputGradientTensor": Answer(
-            added(gradient),
-            magnitude=added(xp.abs(gradient)),
-            terms=xp.maximum(added(None), 1),
+            sum_at_places(gradient),
+            magnitude=sum_at_places(xp.abs(gradient)),
+            terms=xp.maximum(sum_at_places(None), 1),
             defined=defined,
         )
     }

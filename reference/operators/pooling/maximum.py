@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.pooling.windows import axes, folded, inside, taps
+from dmlcts.reference.operators.pooling.windows import axes, fold_windows, inside_counts, taps
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -44,7 +44,7 @@ def maximum(xp: Any, desc: OperatorDesc, x: Array, indexed: bool) -> tuple[Array
     Along one dimension after the other, from the last on, the first of equals stays: the result is the first in row-major order.
     """
     if not indexed:
-        return folded(xp, desc, x, padding(xp, x), xp.maximum), None
+        return fold_windows(xp, desc, x, padding(xp, x), xp.maximum), None
     place = xp.reshape(xp.arange(x.size), x.shape)
     for axis in reversed(axes(desc)):
         pairs = zip(taps(xp, axis, x, padding(xp, x)), taps(xp, axis, place, -1), strict=True)
@@ -63,7 +63,7 @@ def max_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     x = inputs["InputTensor"]
     floating = x.dtype.kind == "f"
     largest, place = maximum(xp, desc, comparable(xp, x), desc.find("OutputIndicesTensor") is not None)
-    defined = largest > -xp.inf if floating else xp.broadcast_to(inside(xp, desc) > 0, largest.shape)
+    defined = largest > -xp.inf if floating else xp.broadcast_to(inside_counts(xp, desc) > 0, largest.shape)
     lowest = xp.finfo(x.dtype).min if floating else padding(xp, x)
     answers = {"OutputTensor": Answer(xp.maximum(largest, lowest), defined=defined)}
     if place is not None:

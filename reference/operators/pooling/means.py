@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.pooling.windows import divisors, folded, inside, sums
+from dmlcts.reference.operators.pooling.windows import divisors, fold_windows, inside_counts, sums
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -39,7 +39,7 @@ _ROOT = 3.0
 def average_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The sum of each window's elements by their number, the padding's included where the desc says so."""
     x = inputs["InputTensor"].astype(xp.float64)
-    held, count = inside(xp, desc), divisors(xp, desc)
+    held, count = inside_counts(xp, desc), divisors(xp, desc)
     total, absolute = sums(xp, desc, x), sums(xp, desc, xp.abs(x))
     defined = (count > 0) & ((absolute < _OVERFLOW) | ~xp.isfinite(absolute))
     return {
@@ -75,8 +75,8 @@ def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
     """
     p = desc.integer("P")
     signed = inputs["InputTensor"].astype(xp.float64)
-    x, held = xp.abs(signed), inside(xp, desc)
-    largest = folded(xp, desc, x, 0.0, xp.maximum)
+    x, held = xp.abs(signed), inside_counts(xp, desc)
+    largest = fold_windows(xp, desc, x, 0.0, xp.maximum)
     powers = sums(xp, desc, power(xp, signed, p))
     units = 1.0 * held
     if p == 1:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.pooling.windows import divisors, inside, sums
+from dmlcts.reference.operators.pooling.windows import divisors, inside_counts, sums
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.quantized import DIVISION, power_of_two, real, stored
+from dmlcts.reference.shared.quantized import DIVISION, power_of_two, real, stored_integers
 from dmlcts.reference.shared.scale_bias import ROUNDOFF
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -29,7 +29,7 @@ def difference(x: Array, zero_point: Array | float) -> Array:
 
 
 @stage("pooling.rescale")
-def rescaled(total: Array, scale: Array, count: Array, out_scale: Array) -> Array:
+def rescale_total(total: Array, scale: Array, count: Array, out_scale: Array) -> Array:
     """The mean of differences that add up to ``total``, in units of the output's scale."""
     return total * scale / count / out_scale
 
@@ -44,11 +44,11 @@ def quantized_average(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
     scale, point, out_scale, out_point = (
         real(xp, inputs, f"{side}{what}Tensor") for side in ("Input", "Output") for what in ("Scale", "ZeroPoint")
     )
-    held, count = inside(xp, desc), divisors(xp, desc)
+    held, count = inside_counts(xp, desc), divisors(xp, desc)
     differences = difference(inputs["InputTensor"].astype(xp.float64), point)
     total, absolute = sums(xp, desc, differences), sums(xp, desc, xp.abs(differences))
     factor = scale / (count * out_scale)
     error = ROUNDOFF * xp.abs(factor) * ((held + 1) * absolute + 2 * DIVISION * xp.abs(total))
     exact = power_of_two(xp, scale) & power_of_two(xp, out_scale) & power_of_two(xp, 1.0 * count) & (absolute < _EXACT)
-    answer = stored(xp, desc, rescaled(total, scale, count, out_scale), xp.where(exact, 0.0, error), out_point, 0.0)
+    answer = stored_integers(xp, desc, rescale_total(total, scale, count, out_scale), xp.where(exact, 0.0, error), out_point, 0.0)
     return {"OutputTensor": replace(answer, defined=xp.broadcast_to(count > 0, total.shape))}

@@ -17,13 +17,13 @@ from dmlcts.spec.model.desc import OperatorDesc
 
 
 @stage("pooling.scale")
-def scaled(coordinates: Array, scale: Any) -> Array:
+def scale_coordinates(coordinates: Array, scale: Any) -> Array:
     """Coordinates of a region in elements of the input; both FLOAT32."""
     return coordinates * scale
 
 
 @stage("pooling.round")
-def rounded(xp: Any, coordinates: Array) -> Array:
+def round_coordinates(xp: Any, coordinates: Array) -> Array:
     """Whole elements: halves to even."""
     return xp.round(coordinates)
 
@@ -44,7 +44,7 @@ def _corners(xp: Any, desc: OperatorDesc, regions: Array) -> tuple[Array, Array]
     exact = coordinates.astype(xp.float64) * float(scale)
     tie = xp.abs(exact - xp.floor(exact) - 0.5)
     sure = (tie == 0) | (tie > 2.0**-23 * xp.abs(exact))
-    return rounded(xp, scaled(coordinates, scale)).astype(xp.int64), xp.all(sure, axis=1)
+    return round_coordinates(xp, scale_coordinates(coordinates, scale)).astype(xp.int64), xp.all(sure, axis=1)
 
 
 @stage("pooling.extent")
@@ -67,7 +67,7 @@ def _limits(xp: Any, first: Array, last: Array, count: int, size: int) -> tuple[
 
 
 @stage("pooling.bin-maximum")
-def _along(xp: Any, x: Array, start: Array, end: Array, axis: int) -> Array:
+def _maximum_along(xp: Any, x: Array, start: Array, end: Array, axis: int) -> Array:
     """The maximum between start and end along an axis, -inf where there is nothing. ``x`` has a row of its own for each region.
 
     Shapes: x (regions, channels, ...), start and end (regions, bins); the axis becomes bins.
@@ -86,7 +86,7 @@ def _along(xp: Any, x: Array, start: Array, end: Array, axis: int) -> Array:
 
 
 @stage("pooling.empty")
-def nothing() -> float:
+def empty_bin() -> float:
     """What a bin without an element of the input gives."""
     return 0.0
 
@@ -106,8 +106,8 @@ def roi_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     valid = sure & (batch >= 0) & (batch < x.shape[0]) & (batch == xp.floor(batch))
     rows, columns = _limits(xp, y1, y2, pooled.height, x.shape[2]), _limits(xp, x1, x2, pooled.width, x.shape[3])
     chosen = x[xp.where(valid, batch, 0.0).astype(xp.int64)]
-    found = _along(xp, _along(xp, chosen, *rows, 2), *columns, 3)
+    found = _maximum_along(xp, _maximum_along(xp, chosen, *rows, 2), *columns, 3)
     empty = (rows[0] >= rows[1])[:, None, :, None] | (columns[0] >= columns[1])[:, None, None, :]
     defined = valid[:, None, None, None] & (found > -xp.inf)
-    value = xp.where(empty, nothing(), xp.maximum(found, xp.finfo(x.dtype).min)).astype(x.dtype)
+    value = xp.where(empty, empty_bin(), xp.maximum(found, xp.finfo(x.dtype).min)).astype(x.dtype)
     return {"OutputTensor": Answer(value, defined=defined)}

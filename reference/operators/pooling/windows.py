@@ -37,7 +37,7 @@ class WindowAxis:
         """Where the first output element's window looks at, tap by tap; negative in the padding at the start."""
         return (tap * self.dilation - self.padding for tap in range(self.window))
 
-    def inside(self, xp: Any) -> Array:
+    def inside_count(self, xp: Any) -> Array:
         """How many elements of the input each window holds along this dimension. Shape: (count,)."""
         place = xp.arange(self.count) * self.stride
         found = xp.zeros(self.count, dtype=xp.int64)
@@ -45,7 +45,7 @@ class WindowAxis:
             found = found + ((place + start >= 0) & (place + start < self.size))
         return found
 
-    def at(self, dimensions: int, part: slice) -> tuple[slice, ...]:
+    def part_index(self, dimensions: int, part: slice) -> tuple[slice, ...]:
         """A part of an array of so many dimensions along this one."""
         return (slice(None),) * self.axis + (part,) + (slice(None),) * (dimensions - self.axis - 1)
 
@@ -61,14 +61,14 @@ def taps(xp: Any, axis: WindowAxis, x: Array, outside: float | int) -> Iterator[
     sizes = list(x.shape)
     sizes[axis.axis] = max(reach, before + axis.size)
     padded = xp.full(tuple(sizes), outside, dtype=x.dtype)
-    padded[axis.at(x.ndim, slice(before, before + axis.size))] = x
+    padded[axis.part_index(x.ndim, slice(before, before + axis.size))] = x
     for start in axis.starts():
         first = start + before
-        yield padded[axis.at(x.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))]
+        yield padded[axis.part_index(x.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))]
 
 
 @stage("pooling.scattered")
-def scattered(xp: Any, axis: WindowAxis, y: Array) -> Array:
+def scatter_windows(xp: Any, axis: WindowAxis, y: Array) -> Array:
     """The adjoint of ``taps``: each of the ``count`` elements along the axis added to all that its window holds. Padding gets nothing.
 
     The result has the ``size`` of the input along the axis, and the sizes of ``y`` along the others.
@@ -80,8 +80,8 @@ def scattered(xp: Any, axis: WindowAxis, y: Array) -> Array:
     padded = xp.zeros(tuple(sizes), dtype=y.dtype)
     for start in axis.starts():
         first = start + before
-        padded[axis.at(y.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))] += y
-    return padded[axis.at(y.ndim, slice(before, before + axis.size))]
+        padded[axis.part_index(y.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))] += y
+    return padded[axis.part_index(y.ndim, slice(before, before + axis.size))]
 
 
 def forward(desc: OperatorDesc) -> OperatorDesc:
@@ -100,7 +100,7 @@ def axes(desc: OperatorDesc) -> list[WindowAxis]:
     ]
 
 
-def folded(xp: Any, desc: OperatorDesc, x: Array, outside: float | int, join: Callable[[Array, Array], Array]) -> Array:
+def fold_windows(xp: Any, desc: OperatorDesc, x: Array, outside: float | int, join: Callable[[Array, Array], Array]) -> Array:
     """``join`` over the elements of every window; ``outside`` stands for each of the padding.
 
     ``join`` is associative and commutative. Shape: the output's.
@@ -113,14 +113,14 @@ def folded(xp: Any, desc: OperatorDesc, x: Array, outside: float | int, join: Ca
 @stage("pooling.sum")
 def sums(xp: Any, desc: OperatorDesc, x: Array) -> Array:
     """The sum of every window's elements, in the type of ``x``. Shape: the output's."""
-    return folded(xp, desc, x, 0, lambda a, b: a + b)
+    return fold_windows(xp, desc, x, 0, lambda a, b: a + b)
 
 
-def inside(xp: Any, desc: OperatorDesc) -> Array:
+def inside_counts(xp: Any, desc: OperatorDesc) -> Array:
     """How many elements of the input every window holds. Shape: the output's, with ones for batch and channel."""
     counts: Array = xp.ones((1, 1), dtype=xp.int64)
     for axis in axes(desc):
-        counts = counts[..., None] * axis.inside(xp)
+        counts = counts[..., None] * axis.inside_count(xp)
     return counts
 
 
@@ -128,7 +128,7 @@ def inside(xp: Any, desc: OperatorDesc) -> Array:
 def divisors(xp: Any, desc: OperatorDesc) -> Array:
     """By what the sum of each window is divided for its average: all of its elements where IncludePadding is set, else those of the input.
 
-    0 where a window holds nothing. Shape: as ``inside``.
+    0 where a window holds nothing. Shape: as ``inside_counts``.
     """
-    held = inside(xp, desc)
+    held = inside_counts(xp, desc)
     return xp.full_like(held, prod(desc.integers("WindowSize"))) if desc.flag("IncludePadding") else held

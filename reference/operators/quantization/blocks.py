@@ -11,9 +11,9 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.element_wise.limits import single
-from dmlcts.reference.operators.element_wise.quantization import dequantized, divided
+from dmlcts.reference.operators.element_wise.quantization import dequantize_number, divide_by_scale
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.quantized import DIVISION, power_of_two, stored
+from dmlcts.reference.shared.quantized import DIVISION, power_of_two, stored_integers
 from dmlcts.reference.shared.scale_bias import ROUNDOFF
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.abi import DataType
@@ -48,13 +48,13 @@ def quantize(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     """``clamp(round(x / scale) + zero_point)``. NaN gives the least integer, as DirectML.dll was measured to do."""
     x = inputs["InputTensor"].astype(xp.float64)
     scale, zero_point = _scale_and_zero_point(xp, desc, inputs, desc.tensor("OutputTensor").type)
-    quotient = divided(xp, x, scale)
+    quotient = divide_by_scale(xp, x, scale)
     error = xp.where(single(xp, x) & power_of_two(xp, scale), 0.0, DIVISION * ROUNDOFF * xp.abs(quotient))
-    return {"OutputTensor": stored(xp, desc, quotient, error, zero_point, -128.0)}
+    return {"OutputTensor": stored_integers(xp, desc, quotient, error, zero_point, -128.0)}
 
 
 @reference("DEQUANTIZE")
 def dequantize(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``(x - zero_point) * scale``; the difference does not wrap around."""
     scale, zero_point = _scale_and_zero_point(xp, desc, inputs, desc.tensor("InputTensor").type)
-    return {"OutputTensor": Answer(dequantized(xp, inputs["InputTensor"].astype(xp.float64), zero_point, scale))}
+    return {"OutputTensor": Answer(dequantize_number(xp, inputs["InputTensor"].astype(xp.float64), zero_point, scale))}

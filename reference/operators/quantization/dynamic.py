@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array, held_type
-from dmlcts.reference.operators.element_wise.quantization import divided
+from dmlcts.reference.operators.element_wise.quantization import divide_by_scale
 from dmlcts.reference.registry import reference
-from dmlcts.reference.shared.quantized import DIVISION, requantized
+from dmlcts.reference.shared.quantized import DIVISION, requantize
 from dmlcts.reference.shared.scale_bias import ROUNDOFF
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -47,14 +47,14 @@ def dynamic_quantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Ar
     x = inputs["InputTensor"].astype(xp.float64)
     least, largest = extremes(xp, x)
     wide = with_zero(xp, least, largest)
-    found = _quantized(xp, desc, x, *wide)
+    found = _quantize_input(xp, desc, x, *wide)
     if bool(xp.all(least == wide[0])) and bool(xp.all(largest == wide[1])):
         return found
-    formula = _quantized(xp, desc, x, least, largest)
+    formula = _quantize_input(xp, desc, x, least, largest)
     return {name: replace(answer, contested={DOCUMENTED: formula[name]}) for name, answer in found.items()}
 
 
-def _quantized(xp: Any, desc: OperatorDesc, x: Array, least: Array, largest: Array) -> dict[str, Answer]:
+def _quantize_input(xp: Any, desc: OperatorDesc, x: Array, least: Array, largest: Array) -> dict[str, Answer]:
     output = desc.tensor("OutputTensor")
     dtype, (low, high) = numpy_dtype(output.data_type), output.type.limits
     scale = (largest - least) / (high - low)
@@ -64,13 +64,13 @@ def _quantized(xp: Any, desc: OperatorDesc, x: Array, least: Array, largest: Arr
     def integers(value: Array, error: Array, zero_points: tuple[Any, Any, Any]) -> Answer:
         error = xp.where(xp.isfinite(error), error, 0.0)
         ends = zip((value - error, value, value + error), zero_points, strict=True)
-        first, middle, last = (requantized(xp, at, zero, low, low, high) for at, zero in ends)
+        first, middle, last = (requantize(xp, at, zero, low, low, high) for at, zero in ends)
         return Answer((first + last) / 2, slack=(last - first) / 2, result=middle.astype(held_type(xp, dtype)))
 
-    start = low - divided(xp, least, scale)
+    start = low - divide_by_scale(xp, least, scale)
     zero_point = integers(start, relative * xp.abs(start - low) + _SUM * ROUNDOFF * xp.abs(start), (0.0, 0.0, 0.0))
     value, slack, result = (xp.asarray(part) for part in (zero_point.value, zero_point.slack, zero_point.result))
-    quotient = divided(xp, x, scale)
+    quotient = divide_by_scale(xp, x, scale)
     spread = (value - slack, result.astype(xp.float64), value + slack)
     ones = (1,) * len(output.sizes)
     return {

@@ -28,16 +28,16 @@ def random_generator(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -
     sizes = desc.tensor("OutputTensor").sizes
     count = prod(sizes)
     blocks = -(-count // 4)
-    words = rounds(xp, advanced(xp, counter, xp.arange(blocks, dtype=xp.uint64)), key)
+    words = rounds(xp, advance_counter(xp, counter, xp.arange(blocks, dtype=xp.uint64)), key)
     answers = {"OutputTensor": Answer(xp.reshape(xp.reshape(words, (-1,))[:count], sizes))}
     if desc.find("OutputStateTensor"):
-        after = advanced(xp, counter, xp.asarray([blocks], dtype=xp.uint64))[0]
+        after = advance_counter(xp, counter, xp.asarray([blocks], dtype=xp.uint64))[0]
         answers["OutputStateTensor"] = Answer(xp.reshape(xp.concat([after, xp.reshape(state, (-1,))[4:]]), state.shape))
     return answers
 
 
 @stage("random.counter")
-def advanced(xp: Any, counter: Array, by: Array) -> Array:
+def advance_counter(xp: Any, counter: Array, by: Array) -> Array:
     """The counter's four words, the least significant first, plus each number of ``by``, modulo 2^128. Shape: (len(by), 4)."""
     words, carry = [], by
     for word in counter.astype(xp.uint64):

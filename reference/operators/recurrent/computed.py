@@ -83,7 +83,7 @@ class Weights:
     magnitude: Array
 
     @classmethod
-    def of(cls, value: Array) -> Weights:
+    def from_value(cls, value: Array) -> Weights:
         """With the absolute values worked out once."""
         return cls(value, abs(value))
 
@@ -103,7 +103,7 @@ class Arithmetic:
         value = value.astype(self.xp.float64)
         return WithError(value, self.xp.zeros_like(value))
 
-    def stored(self, value: Array, count: Array | int = 1) -> Array | float:
+    def storage_error(self, value: Array, count: Array | int = 1) -> Array | float:
         """What ``count`` results are off by for having been stored, whose absolute values add up to ``value``."""
         if not self.half:
             return 0.0
@@ -111,24 +111,24 @@ class Arithmetic:
         error = between_error(self.xp, size, count)
         return error if bool((size <= HALF_LARGEST).all()) else self.xp.where(self.xp.isfinite(error), error, self.xp.nan)
 
-    def weighted(self, left: WithError, right: Weights) -> RunningSum:
+    def weighted_sum(self, left: WithError, right: Weights) -> RunningSum:
         """``left @ right``."""
         value, magnitude, error = left.value @ right.value, abs(left.value) @ right.magnitude, left.error @ right.magnitude
         if not self.half:
             return RunningSum(value, magnitude, len(right.value), error)
-        error = error + self.stored(value)
+        error = error + self.storage_error(value)
         parts = parts_error(self.xp, left.value, right.value)
         if parts is not None:
             error = error + self.xp.where(self.xp.isfinite(parts), parts, self.xp.nan)
-        return RunningSum(value, magnitude, len(right.value), error, *self._added(value))
+        return RunningSum(value, magnitude, len(right.value), error, *self._addend_counts(value))
 
     def term(self, value: WithError | Array) -> RunningSum:
         """A term by itself."""
         if isinstance(value, WithError):
-            return RunningSum(value.value, abs(value.value), 1, value.error, *self._added(value.value))
-        return RunningSum(value, abs(value), 1, 0.0, *self._added(value))
+            return RunningSum(value.value, abs(value.value), 1, value.error, *self._addend_counts(value.value))
+        return RunningSum(value, abs(value), 1, 0.0, *self._addend_counts(value))
 
-    def _added(self, value: Array) -> tuple[Array | int, Array | float]:
+    def _addend_counts(self, value: Array) -> tuple[Array | int, Array | float]:
         """How many numbers an addend is that count, and their absolute values."""
         return ((value != 0).astype(self.xp.int64), abs(value)) if self.half else (0, 0.0)
 
@@ -141,15 +141,15 @@ class Arithmetic:
         sums = self.xp.maximum(terms.addends - 2, 0)  # all but the last, in any order
         # None of them is larger than the positive addends together, or the negative ones.
         largest = (terms.between + abs(terms.value)) / 2
-        error = error + self.stored(largest * sums, sums)
-        return WithError(terms.value, error + self.stored(abs(terms.value) + error))
+        error = error + self.storage_error(largest * sums, sums)
+        return WithError(terms.value, error + self.storage_error(abs(terms.value) + error))
 
-    def activated(self, activation: OperatorDesc, argument: WithError) -> WithError:
+    def activate(self, activation: OperatorDesc, argument: WithError) -> WithError:
         """The activation of an argument, and how far off it may be: the least and the largest value within the argument's error decide."""
         tried = [argument.value, *extremes(self.xp, activation, argument.value - argument.error, argument.value + argument.error)]
         answer = compute(activation, {"InputTensor": self.xp.stack(tried)})["OutputTensor"]
         value = answer.value[0]
-        error = self._rounded(value, abs(answer.value[1:] - value).max(axis=0))
+        error = self._rounding_error(value, abs(answer.value[1:] - value).max(axis=0))
         if answer.slack is not None:  # that of an end may be the largest: ELU is exact at 0, and not below
             error = error + self.xp.broadcast_to(answer.slack, answer.value.shape).max(axis=0)
         if answer.defined is not None and not bool(answer.defined.all()):
@@ -160,14 +160,14 @@ class Arithmetic:
         """The elements' product."""
         value = one.value * other.value
         error = abs(one.value) * other.error + one.error * abs(other.value) + one.error * other.error
-        return WithError(value, self._rounded(value, error))
+        return WithError(value, self._rounding_error(value, error))
 
     def rest(self, share: WithError) -> WithError:
         """``1 - share``."""
         value = 1.0 - share.value
-        return WithError(value, self._rounded(value, share.error))
+        return WithError(value, self._rounding_error(value, share.error))
 
-    def mixed(self, share: WithError, one: WithError, other: WithError) -> WithError:
+    def mix(self, share: WithError, one: WithError, other: WithError) -> WithError:
         """``share * one + (1 - share) * other``, or the same as ``other + share * (one - other)``.
 
         What a share takes of the one it gives of the other, so that its error counts for their difference alone, and an error of either
@@ -177,28 +177,28 @@ class Arithmetic:
         carried = carried + share.error * (abs(one.value - other.value) + one.error + other.error)
         share, one, other = (WithError(of.value, self.xp.zeros_like(of.value)) for of in (share, one, other))
         apart = one.value - other.value
-        moved = self.product(share, WithError(apart, self._rounded(apart, self.xp.zeros_like(apart))))
+        moved = self.product(share, WithError(apart, self._rounding_error(apart, self.xp.zeros_like(apart))))
         both = self.term(self.product(share, one)) + self.term(self.product(self.rest(share), other))
         sums = [self.total(replace(terms, error=terms.error + carried)) for terms in (both, self.term(other) + self.term(moved))]
         return WithError(sums[0].value, self.xp.maximum(sums[0].error, sums[1].error))
 
-    def _rounded(self, value: Array, error: Array) -> Array:
+    def _rounding_error(self, value: Array, error: Array) -> Array:
         """The error of a result that is rounded, and perhaps stored."""
         error = error + ROUNDOFF * abs(value)
-        return error + self.stored(value) if self.half else error
+        return error + self.storage_error(value) if self.half else error
 
-    def clipped(self, argument: WithError, threshold: float) -> WithError:
+    def clip(self, argument: WithError, threshold: float) -> WithError:
         """The argument limited to ``[-threshold, threshold]``, and the most that it changes by within its error."""
         low, value, high = (
             self.xp.clip(argument.value + step * argument.error, -threshold, threshold) for step in (-1.0, 0.0, 1.0)
         )
         return WithError(value, self.xp.maximum(value - low, high - value))
 
-    def repeated(self, number: WithError, count: int) -> WithError:
+    def repeat_number(self, number: WithError, count: int) -> WithError:
         """So many times, side by side in the last dimension."""
         return WithError(*(self.xp.concatenate([part] * count, -1) for part in (number.value, number.error)))
 
-    def chosen(self, where: Array, one: WithError, other: WithError) -> WithError:
+    def choose(self, where: Array, one: WithError, other: WithError) -> WithError:
         """The elements of ``one`` where the mask says so, else those of the other."""
         if bool(where.all()):
             return one

@@ -31,11 +31,11 @@ def _step(direction: Direction, weighted: RunningSum, state: State) -> State:
     """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left."""
     arithmetic, (hidden,) = direction.arithmetic, state
     gates = direction.gates(0, 2)
-    sums = weighted.columns(gates) + arithmetic.weighted(hidden, direction.recurrence.columns(gates)) + direction.bias(gates)
-    both = arithmetic.activated(direction.activations[0], arithmetic.total(sums))
+    sums = weighted.columns(gates) + arithmetic.weighted_sum(hidden, direction.recurrence.columns(gates)) + direction.bias(gates)
+    both = arithmetic.activate(direction.activations[0], arithmetic.total(sums))
     update, reset = (both.columns(direction.gates(at, at + 1)) for at in (0, 1))
-    renewed = arithmetic.activated(direction.activations[1], arithmetic.total(_candidate(direction, weighted, hidden, reset)))
-    return (mixed(arithmetic, update, hidden, renewed),)
+    renewed = arithmetic.activate(direction.activations[1], arithmetic.total(_candidate(direction, weighted, hidden, reset)))
+    return (mix_states(arithmetic, update, hidden, renewed),)
 
 
 @stage("recurrent.candidate")
@@ -44,12 +44,12 @@ def _candidate(direction: Direction, weighted: RunningSum, hidden: WithError, re
     arithmetic, part = direction.arithmetic, direction.gates(2, 3)
     own, recurrence = weighted.columns(part), direction.recurrence.columns(part)
     if not direction.desc.flag("LinearBeforeReset"):
-        return own + arithmetic.weighted(arithmetic.product(reset, hidden), recurrence) + direction.bias(part)
-    linear = arithmetic.total(arithmetic.weighted(hidden, recurrence) + arithmetic.term(direction.recurrence_bias[part]))
+        return own + arithmetic.weighted_sum(arithmetic.product(reset, hidden), recurrence) + direction.bias(part)
+    linear = arithmetic.total(arithmetic.weighted_sum(hidden, recurrence) + arithmetic.term(direction.recurrence_bias[part]))
     return own + arithmetic.term(arithmetic.product(reset, linear)) + arithmetic.term(direction.weight_bias[part])
 
 
 @stage("recurrent.mixed")
-def mixed(arithmetic: Arithmetic, share: WithError, one: WithError, other: WithError) -> WithError:
+def mix_states(arithmetic: Arithmetic, share: WithError, one: WithError, other: WithError) -> WithError:
     """``share * one + (1 - share) * other``."""
-    return arithmetic.mixed(share, one, other)
+    return arithmetic.mix(share, one, other)

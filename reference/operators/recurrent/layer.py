@@ -72,22 +72,22 @@ def layer(
     for at in range(count):
         direction = _direction(xp, arithmetic, desc, inputs, at, rows // hidden, hidden)
         backward = desc.constant("Direction") == "BACKWARD" or at == 1
-        weighted = arithmetic.weighted(x, Weights.of(inputs["WeightTensor"][0, at].astype(xp.float64).T))
+        weighted = arithmetic.weighted_sum(x, Weights.from_value(inputs["WeightTensor"][0, at].astype(xp.float64).T))
         state = tuple(_initial(xp, inputs.get(name), at, batch, hidden) for name in initial)
         nothing = _initial(xp, None, at, batch, hidden)
         found = [nothing] * steps
-        for step, inside in walked(xp, lengths, steps, backward):
+        for step, inside in walk_steps(xp, lengths, steps, backward):
             new = cell(direction, weighted.part(step), state)
-            state = tuple(arithmetic.chosen(inside, one, other) for one, other in zip(new, state, strict=True))
-            found[step] = arithmetic.chosen(inside, new[0], nothing)
-        sequences.append(_stacked(xp, found, 0))
+            state = tuple(arithmetic.choose(inside, one, other) for one, other in zip(new, state, strict=True))
+            found[step] = arithmetic.choose(inside, new[0], nothing)
+        sequences.append(_stack_parts(xp, found, 0))
         states.append(state)
-    answers = {name: _stacked(xp, [state[at] for state in states], 0) for at, name in enumerate(last)}
+    answers = {name: _stack_parts(xp, [state[at] for state in states], 0) for at, name in enumerate(last)}
     outputs = {name: WithError(state.value[None], state.error[None]).answer(xp) for name, state in answers.items()}
-    outputs["OutputSequenceTensor"] = _stacked(xp, sequences, 1).answer(xp)
+    outputs["OutputSequenceTensor"] = _stack_parts(xp, sequences, 1).answer(xp)
     empty = (lengths == 0)[None, None, :, None]
     return {
-        name: _except(xp, answer, empty) if name in last else answer
+        name: _drop_undefined(xp, answer, empty) if name in last else answer
         for name, answer in outputs.items()
         if desc.find(name) is not None
     }
@@ -106,7 +106,7 @@ def sequence_lengths(xp: Any, inputs: Mapping[str, Array], steps: int, batch: in
 
 
 @stage("recurrent.walk")
-def walked(xp: Any, lengths: Array, steps: int, backward: bool) -> Iterator[tuple[int, Array]]:
+def walk_steps(xp: Any, lengths: Array, steps: int, backward: bool) -> Iterator[tuple[int, Array]]:
     """Each step in its turn, and which sequences have it, (batch, 1)."""
     for step in range(steps - 1, -1, -1) if backward else range(steps):
         yield step, (step < lengths)[:, None]
@@ -123,7 +123,7 @@ def _direction(
         arithmetic,
         desc,
         hidden,
-        Weights.of(inputs["RecurrenceTensor"][0, at].astype(xp.float64).T),
+        Weights.from_value(inputs["RecurrenceTensor"][0, at].astype(xp.float64).T),
         both[: gates * hidden],
         both[gates * hidden :],
         activations[at * each : (at + 1) * each],
@@ -136,7 +136,7 @@ def _initial(xp: Any, tensor: Array | None, at: int, batch: int, hidden: int) ->
     return WithError(value, xp.zeros((batch, hidden)))
 
 
-def _stacked(xp: Any, parts: Sequence[WithError], axis: int) -> WithError:
+def _stack_parts(xp: Any, parts: Sequence[WithError], axis: int) -> WithError:
     return WithError(xp.stack([part.value for part in parts], axis), xp.stack([part.error for part in parts], axis))
 
 
@@ -146,6 +146,6 @@ def of_sequences(answer: Answer, part: slice) -> Answer:
     return replace(answer, **{name: array[:, :, part] for name, array in arrays.items()})
 
 
-def _except(xp: Any, answer: Answer, empty: Array) -> Answer:
+def _drop_undefined(xp: Any, answer: Answer, empty: Array) -> Answer:
     """The answer without what the pages leave open: the last state of sequences without a step."""
     return Answer(answer.value, magnitude=answer.magnitude, terms=answer.terms, slack=answer.slack, defined=answer.defined & ~empty)

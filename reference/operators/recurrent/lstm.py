@@ -59,18 +59,18 @@ def _step(is_before: Array | None, direction: Direction, weighted: RunningSum, s
     """
     arithmetic, (hidden, cells) = direction.arithmetic, state
     gate, shown, squash = direction.activations
-    sums = weighted + arithmetic.weighted(hidden, direction.recurrence) + direction.bias(direction.gates(0, 4))
-    gates = arithmetic.activated(
+    sums = weighted + arithmetic.weighted_sum(hidden, direction.recurrence) + direction.bias(direction.gates(0, 4))
+    gates = arithmetic.activate(
         gate, _argument(direction, sums, _INPUT, _FORGET + 1, cells)
     )  # with peepholes, the output gate is computed below
     added, open_, kept = (gates.columns(direction.gates(at, at + 1)) for at in (_INPUT, _OUTPUT, _FORGET))
     coupled = direction.desc.flag("CoupleInputForget")
-    value = arithmetic.activated(shown, _argument(direction, sums, _CELL, _CELL + 1, None))
-    renewed = arithmetic.mixed(added, value, cells) if coupled else renewed_cells(arithmetic, kept, cells, added, value)
+    value = arithmetic.activate(shown, _argument(direction, sums, _CELL, _CELL + 1, None))
+    renewed = arithmetic.mix(added, value, cells) if coupled else renewed_cells(arithmetic, kept, cells, added, value)
     if direction.peepholes is not None:
-        seen = arithmetic.chosen(is_before, cells, renewed)
-        open_ = arithmetic.activated(gate, _argument(direction, sums, _OUTPUT, _OUTPUT + 1, seen))
-    return arithmetic.product(open_, arithmetic.activated(squash, renewed)), renewed
+        seen = arithmetic.choose(is_before, cells, renewed)
+        open_ = arithmetic.activate(gate, _argument(direction, sums, _OUTPUT, _OUTPUT + 1, seen))
+    return arithmetic.product(open_, arithmetic.activate(squash, renewed)), renewed
 
 
 @stage("recurrent.cells")
@@ -86,8 +86,8 @@ def _argument(direction: Direction, sums: RunningSum, first: int, last: int, see
     arithmetic, part = direction.arithmetic, direction.gates(first, last)
     terms = sums.columns(part)
     if direction.peepholes is not None and seen is not None:
-        every = seen if last - first == 1 else arithmetic.repeated(seen, last - first)
+        every = seen if last - first == 1 else arithmetic.repeat_number(seen, last - first)
         terms = terms + arithmetic.term(arithmetic.product(arithmetic.exact(direction.peepholes[part]), every))
     total = arithmetic.total(terms)
     desc = direction.desc
-    return arithmetic.clipped(total, desc.number("ClipThreshold")) if desc.flag("UseClipThreshold") else total
+    return arithmetic.clip(total, desc.number("ClipThreshold")) if desc.flag("UseClipThreshold") else total

@@ -23,5 +23,5 @@ def rnn(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 def _step(direction: Direction, weighted: RunningSum, state: State) -> State:
     """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left."""
     arithmetic, (hidden,) = direction.arithmetic, state
-    sums = weighted + arithmetic.weighted(hidden, direction.recurrence) + direction.bias(direction.gates(0, 1))
-    return (arithmetic.activated(direction.activations[0], arithmetic.total(sums)),)
+    sums = weighted + arithmetic.weighted_sum(hidden, direction.recurrence) + direction.bias(direction.gates(0, 1))
+    return (arithmetic.activate(direction.activations[0], arithmetic.total(sums)),)

@@ -13,21 +13,21 @@ from dmlcts.spec.model.desc import OperatorDesc
 
 
 @stage("reduction.along")
-def along(xp: Any, desc: OperatorDesc, x: Array) -> Array:
+def move_axis_last(xp: Any, desc: OperatorDesc, x: Array) -> Array:
     """The array with Axis last, in the direction of the run."""
     moved = xp.moveaxis(x, desc.integer("Axis"), -1)
     return xp.flip(moved, axis=-1) if desc.constant("AxisDirection") == "DECREASING" else moved
 
 
 @stage("reduction.back")
-def back(xp: Any, desc: OperatorDesc, totals: Array) -> Array:
-    """Totals of a run to their places: the inverse of ``along``."""
+def move_axis_back(xp: Any, desc: OperatorDesc, totals: Array) -> Array:
+    """Totals of a run to their places: the inverse of ``move_axis_last``."""
     found = xp.flip(totals, axis=-1) if desc.constant("AxisDirection") == "DECREASING" else totals
     return xp.moveaxis(found, -1, desc.integer("Axis"))
 
 
 @stage("reduction.running")
-def running(xp: Any, x: Array, operation: str) -> Array:
+def running_totals(xp: Any, x: Array, operation: str) -> Array:
     """The sum or the product (``operation``) of all elements up to each along the last dimension, in the type of ``x``."""
     return (xp.cumsum if operation == "sum" else xp.cumprod)(x, axis=-1, dtype=x.dtype)
 
@@ -35,42 +35,42 @@ def running(xp: Any, x: Array, operation: str) -> Array:
 @stage("reduction.exclusive")
 def exclusive(xp: Any, totals: Array, x: Array, first: float) -> Array:
     """Totals without the element itself, of those that have each element of ``x`` in them; ``first`` before all."""
-    return _shifted(xp, totals, first)
+    return _shift_totals(xp, totals, first)
 
 
-def _shifted(xp: Any, totals: Array, first: float) -> Array:
+def _shift_totals(xp: Any, totals: Array, first: float) -> Array:
     """Each total one further, and ``first`` before all."""
     shifted = xp.full_like(totals, first)
     shifted[..., 1:] = totals[..., :-1]
     return shifted
 
 
-def _placed(xp: Any, desc: OperatorDesc, totals: Array, without: bool, first: float) -> Array:
+def _place_totals(xp: Any, desc: OperatorDesc, totals: Array, without: bool, first: float) -> Array:
     """What goes with the totals of a run, such as their magnitudes, to its places; ``without`` the elements themselves."""
-    return back(xp, desc, _shifted(xp, totals, first) if without else totals)
+    return move_axis_back(xp, desc, _shift_totals(xp, totals, first) if without else totals)
 
 
 def _counts(xp: Any, desc: OperatorDesc, x: Array, without: bool) -> Array:
     """How many elements each result is made of. ``x`` has been brought along."""
-    return _placed(xp, desc, xp.broadcast_to(xp.arange(1, x.shape[-1] + 1), x.shape), without, 0)
+    return _place_totals(xp, desc, xp.broadcast_to(xp.arange(1, x.shape[-1] + 1), x.shape), without, 0)
 
 
-def _accumulated(xp: Any, desc: OperatorDesc, array: Array, function: str, without: bool, neutral: int) -> tuple[Array, Array]:
+def _accumulate_along(xp: Any, desc: OperatorDesc, array: Array, function: str, without: bool, neutral: int) -> tuple[Array, Array]:
     """The elements along the axis, floats in FLOAT64, and the sums or products up to each; ``without`` its own, they begin with ``neutral``."""
-    x = along(xp, desc, array)
+    x = move_axis_last(xp, desc, array)
     x = x.astype(xp.float64) if x.dtype.kind == "f" else x
-    total = running(xp, x, function)
-    return x, back(xp, desc, exclusive(xp, total, x, neutral) if without else total)
+    total = running_totals(xp, x, function)
+    return x, move_axis_back(xp, desc, exclusive(xp, total, x, neutral) if without else total)
 
 
 @reference("CUMULATIVE_SUMMATION")
 def cumulative_summation(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Sums of all elements up to each; exclusive ones begin with 0. Integers wrap around: measured, where the page is silent."""
     without = desc.flag("HasExclusiveSum")
-    x, value = _accumulated(xp, desc, inputs["InputTensor"], "sum", without, 0)
+    x, value = _accumulate_along(xp, desc, inputs["InputTensor"], "sum", without, 0)
     if x.dtype.kind != "f":
         return {"OutputTensor": Answer(value)}
-    magnitude = _placed(xp, desc, xp.cumsum(xp.abs(x), axis=-1), without, 0)
+    magnitude = _place_totals(xp, desc, xp.cumsum(xp.abs(x), axis=-1), without, 0)
     return {"OutputTensor": Answer(value, magnitude=magnitude, terms=_counts(xp, desc, x, without))}
 
 
@@ -78,7 +78,7 @@ def cumulative_summation(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array
 def cumulative_product(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Products of all elements up to each; exclusive ones begin with 1. Integers wrap around: measured, where the page is silent."""
     without = desc.flag("HasExclusiveProduct")
-    x, value = _accumulated(xp, desc, inputs["InputTensor"], "product", without, 1)
+    x, value = _accumulate_along(xp, desc, inputs["InputTensor"], "product", without, 1)
     if x.dtype.kind != "f":
         return {"OutputTensor": Answer(value)}
     size, infinite, zero = xp.abs(x), xp.isinf(x), x == 0
@@ -87,4 +87,6 @@ def cumulative_product(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array])
     seen = (xp.cumsum(flag, axis=-1) > 0 for flag in (infinite, zero, xp.isnan(x)))
     infinite, zero, nan = seen
     sound = sound_product(xp, above, below, infinite, zero) | nan
-    return {"OutputTensor": Answer(value, terms=_counts(xp, desc, x, without), defined=_placed(xp, desc, sound, without, True))}
+    return {
+        "OutputTensor": Answer(value, terms=_counts(xp, desc, x, without), defined=_place_totals(xp, desc, sound, without, True))
+    }

@@ -36,7 +36,7 @@ _EXPONENTIAL = 4.0
 """Units that the exponential in FLOAT32 of a small number may be off; the number's size is added."""
 
 
-def _overflowing(xp: Any, magnitude: Array, terms: int) -> Array:
+def _may_overflow(xp: Any, magnitude: Array, terms: int) -> Array:
     """Where a sum in FLOAT32 of finite terms may leave its range in some order."""
     return xp.isfinite(magnitude) & (magnitude + sum_error(xp, magnitude, terms) >= LIMIT)
 
@@ -62,7 +62,7 @@ def product_of(xp: Any, x: Array) -> Array:
 
 
 @stage("reduction.finish")
-def finished(xp: Any, total: Array, count: int, function: str) -> Array:
+def finish_total(xp: Any, total: Array, count: int, function: str) -> Array:
     """What a function makes of a total of ``count`` terms."""
     if function == "AVERAGE":
         return total / count
@@ -78,17 +78,17 @@ def _average(xp: Any, x: Array) -> Answer:
     count = x.shape[-1]
     magnitude = xp.sum(xp.abs(x), axis=-1)
     return Answer(
-        finished(xp, total_of(xp, x), count, "AVERAGE"),
+        finish_total(xp, total_of(xp, x), count, "AVERAGE"),
         magnitude=magnitude / count,
         terms=count + _DIVISION,
-        defined=~_overflowing(xp, magnitude, count),
+        defined=~_may_overflow(xp, magnitude, count),
     )
 
 
 def _root_of_squares(xp: Any, x: Array) -> Answer:
     """Squares that are too small for FLOAT32 are in the slack; where they are too large and the root is not, nothing is defined."""
     total, count = total_of(xp, terms_of(xp, x, "L2")), x.shape[-1]
-    value, error = finished(xp, total, count, "L2"), sum_error(xp, total, count)
+    value, error = finish_total(xp, total, count, "L2"), sum_error(xp, total, count)
     slack = xp.maximum(xp.sqrt(total + error) - value, value - xp.sqrt(xp.maximum(total - error, 0.0)))
     return Answer(value, slack=slack, defined=~(total + error >= LIMIT) | (value >= LIMIT))
 
@@ -97,7 +97,7 @@ def _log_of_sum(xp: Any, x: Array) -> Answer:
     """A relative error of the sum is an absolute one of its logarithm. That of a sum which is negative or may be is not defined."""
     total, magnitude, count = total_of(xp, x), xp.sum(xp.abs(x), axis=-1), x.shape[-1]
     error = sum_error(xp, magnitude, count)
-    value = finished(xp, total, count, "LOG_SUM")
+    value = finish_total(xp, total, count, "LOG_SUM")
     slack = xp.maximum(xp.log(total + error) - value, value - xp.log(total - error))
     positive = xp.isfinite(magnitude) & (total > error) & (magnitude + error < LIMIT)
     return Answer(value, slack=slack, defined=positive | (magnitude == 0) | xp.isnan(total) | (total == xp.inf))
@@ -117,21 +117,21 @@ def _log_of_exponentials(xp: Any, x: Array) -> Answer:
     total = xp.sum(terms, axis=-1)
     value, count = largest[..., 0] + xp.log(total), x.shape[-1]
 
-    def off(argument: Array) -> Array:
+    def relative_error(argument: Array) -> Array:
         """What the exponentials of ``argument`` and their sum are off by, as a share of the sum."""
         units = xp.where((terms > 0) & xp.isfinite(x), terms * (_EXPONENTIAL + xp.abs(argument)), 0.0)
         return _ROUNDOFF * (count + xp.sum(units, axis=-1) / total)
 
     flushed = count * SMALLEST / xp.exp(value)
-    share = off(x) + flushed
-    high = value + off(x) >= _LARGEST_LOGARITHM
+    share = relative_error(x) + flushed
+    high = value + relative_error(x) >= _LARGEST_LOGARITHM
     low = (share >= 0.5) & ~high
     # With the largest taken off: its sum is 1 or more, and the last addition rounds once.
-    apart = -xp.log1p(-xp.minimum(off(x - largest), 0.5)) + _ROUNDOFF * (xp.abs(value) + xp.log(total))
+    apart = -xp.log1p(-xp.minimum(relative_error(x - largest), 0.5)) + _ROUNDOFF * (xp.abs(value) + xp.log(total))
     # Where some sums of denormals are not 0: at least the smallest term that is not, at most all of them, each of them rounded.
-    denormal = low & (value + off(x) >= _LEAST_LOGARITHM - log(2))
+    denormal = low & (value + relative_error(x) >= _LEAST_LOGARITHM - log(2))
     least = xp.maximum(xp.min(x, axis=-1), _LEAST_LOGARITHM)
-    left = value - least + xp.log1p(count * _DENORMAL / xp.exp(least)) + off(x)
+    left = value - least + xp.log1p(count * _DENORMAL / xp.exp(least)) + relative_error(x)
     lost = (low & ~denormal) | (value - share >= _LARGEST_LOGARITHM)
     slack = xp.where(lost, apart, xp.where(denormal, xp.maximum(left, apart), -xp.log1p(-xp.minimum(share, 0.5))))
     known = xp.isfinite(value)
@@ -173,20 +173,20 @@ def reduce(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
         answer = Answer(product_of(xp, row) if function == "MULTIPLY" else total_of(xp, terms_of(xp, row, function)))
     else:
         answer = _REAL[function](xp, row.astype(xp.float64))
-    return {"OutputTensor": _shaped(xp, answer, sizes)}
+    return {"OutputTensor": _reshape_answer(xp, answer, sizes)}
 
 
-def _shaped(xp: Any, answer: Answer, sizes: tuple[int, ...]) -> Answer:
+def _reshape_answer(xp: Any, answer: Answer, sizes: tuple[int, ...]) -> Answer:
     """The answer with its arrays in the output's sizes."""
 
-    def shaped(array: Any) -> Any:
+    def reshape_array(array: Any) -> Any:
         return xp.reshape(array, sizes) if hasattr(array, "shape") else array
 
     return Answer(
-        shaped(answer.value),
-        magnitude=shaped(answer.magnitude),
+        reshape_array(answer.value),
+        magnitude=reshape_array(answer.magnitude),
         terms=answer.terms,
-        slack=shaped(answer.slack),
-        also=shaped(answer.also),
-        defined=shaped(answer.defined),
+        slack=reshape_array(answer.slack),
+        also=reshape_array(answer.also),
+        defined=reshape_array(answer.defined),
     )

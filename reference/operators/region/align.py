@@ -47,8 +47,8 @@ def roi_align(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     rows, columns = lines(desc, desc.tensor("InputTensor").sizes, desc.tensor("OutputTensor").sizes)
     image, valid = images(xp, inputs["InputTensor"], batches(xp, inputs["BatchIndicesTensor"]))
     beyond = desc.number("OutOfBoundsInputValue")
-    ways = list(placed(xp, inputs["ROITensor"], rows, columns))
-    found, *others = (reduced(xp, desc, sampled(xp, desc, image, *way.places, beyond), *way.places) for way in ways)
+    ways = list(place_samples(xp, inputs["ROITensor"], rows, columns))
+    found, *others = (reduce_samples(xp, desc, sample_image(xp, desc, image, *way.places, beyond), *way.places) for way in ways)
     doubt = left_open(xp, found, others, ways[1:])
     added = rows.most * columns.most * (desc.constant("ReductionFunction") == "AVERAGE")
     terms = _TERMS + added
@@ -81,7 +81,7 @@ def images(xp: Any, x: Array, batch: Array) -> tuple[Image, Array]:
     return Image(value, xp.abs(value), xp.zeros((2, 1, 1, 1, 1))), valid
 
 
-def placed(xp: Any, regions: Array, rows: Line, columns: Line) -> Iterator[Sampling]:
+def place_samples(xp: Any, regions: Array, rows: Line, columns: Line) -> Iterator[Sampling]:
     """The samples of all regions along rows and columns; first those of DirectML.dll, then, where there are such, others that may be right."""
     down, across = spans(xp, xp.reshape(regions, (-1, 4)), rows, columns)
     (high, other_high, said_high), (wide, other_wide, said_wide) = numbers(xp, rows, down), numbers(xp, columns, across)
@@ -90,12 +90,13 @@ def placed(xp: Any, regions: Array, rows: Line, columns: Line) -> Iterator[Sampl
             yield Sampling((samples(xp, rows, down, heights), samples(xp, columns, across, widths)), measured)
 
 
-def sampled(xp: Any, desc: OperatorDesc, image: Image, rows: Samples, columns: Samples, beyond: float) -> Image:
+def sample_image(xp: Any, desc: OperatorDesc, image: Image, rows: Samples, columns: Samples, beyond: float) -> Image:
     """The image at each sample, ``beyond`` where that is out of bounds. Shape: (regions, channels, rows, columns)."""
     along = nearest if desc.constant("InterpolationMode") == "NEAREST_NEIGHBOR" else linear
     found = along(xp, along(xp, image, columns, 3), rows, 2)
     within, maybe, surely = (
-        crossed(of, to) for of, to in ((rows.inside, columns.inside), (rows.maybe, columns.maybe), (rows.surely, columns.surely))
+        cross_flags(of, to)
+        for of, to in ((rows.inside, columns.inside), (rows.maybe, columns.maybe), (rows.surely, columns.surely))
     )
     largest = xp.where(maybe[DOCUMENTED], xp.maximum(found.largest, abs(beyond)), abs(beyond))
     doubt = xp.where(maybe, found.doubt, 0.0)
@@ -105,12 +106,12 @@ def sampled(xp: Any, desc: OperatorDesc, image: Image, rows: Samples, columns: S
     return Image(xp.where(within, found.value, beyond), xp.where(surely[DOCUMENTED], found.largest, largest), doubt)
 
 
-def crossed(rows: Array, columns: Array) -> Array:
+def cross_flags(rows: Array, columns: Array) -> Array:
     """Whether something is true along rows and along columns. Shapes: (..., regions, rows), (..., regions, columns), (..., regions, 1, rows, columns)."""
     return rows[..., None, :, None] & columns[..., None, None, :]
 
 
-def _at(xp: Any, image: Array, index: Array, axis: int) -> Array:
+def _elements_at(xp: Any, image: Array, index: Array, axis: int) -> Array:
     """The elements of each region's image at its own indices along an axis, those at the ends in place of those beyond. Index: (regions, any)."""
     index = xp.clip(index, 0, image.shape[axis - 4] - 1).astype(xp.int64)
     index = index[:, None, :, None] if axis == 2 else index[:, None, None, :]
@@ -121,7 +122,7 @@ def _at(xp: Any, image: Array, index: Array, axis: int) -> Array:
 
 def _doubt_at(xp: Any, image: Image, index: Array, axis: int) -> Array:
     """What the same elements may be off by."""
-    return image.doubt if image.doubt.shape[axis - 4] == 1 else _at(xp, image.doubt, index, axis)
+    return image.doubt if image.doubt.shape[axis - 4] == 1 else _elements_at(xp, image.doubt, index, axis)
 
 
 def _row(numbers: Array, axis: int) -> Array:
@@ -138,14 +139,14 @@ def whole_numbers(xp: Any, at: Array) -> Array:
 def nearest(xp: Any, image: Image, places: Samples, axis: int) -> Image:
     """The nearest elements along an axis."""
     index = whole_numbers(xp, places.at)
-    value = _at(xp, image.value, index, axis)
+    value = _elements_at(xp, image.value, index, axis)
     doubt = xp.broadcast_to(_doubt_at(xp, image, index, axis), (2, *value.shape)).copy()
     for reading in (DOCUMENTED, MEASURED):
         low, high = candidates(xp, places, reading)
         for end in (low, high) if bool(xp.any(low != high)) else ():
-            other = xp.abs(_at(xp, image.value, end, axis) - value)
+            other = xp.abs(_elements_at(xp, image.value, end, axis) - value)
             doubt[reading] = xp.maximum(doubt[reading], other + _doubt_at(xp, image, end, axis)[reading])
-    return Image(value, _at(xp, image.largest, index, axis), doubt)
+    return Image(value, _elements_at(xp, image.largest, index, axis), doubt)
 
 
 def candidates(xp: Any, places: Samples, reading: int) -> tuple[Array, Array]:
@@ -159,8 +160,8 @@ def linear(xp: Any, image: Image, places: Samples, axis: int) -> Image:
     """Interpolated along an axis between the two nearest elements. A coordinate that is off by its error may lie beside others."""
     below = xp.floor(places.at)
     weight = _row(places.at - below, axis)
-    low, high = (_at(xp, image.value, index, axis) for index in (below, below + 1))
-    largest = xp.maximum(*(_at(xp, image.largest, index, axis) for index in (below, below + 1)))
+    low, high = (_elements_at(xp, image.value, index, axis) for index in (below, below + 1))
+    largest = xp.maximum(*(_elements_at(xp, image.largest, index, axis) for index in (below, below + 1)))
     doubt = xp.maximum(*(_doubt_at(xp, image, index, axis) for index in (below, below + 1)))
     if bool(xp.any(places.error)):
         steep = xp.maximum(
@@ -172,18 +173,18 @@ def linear(xp: Any, image: Image, places: Samples, axis: int) -> Image:
 
 def slope(xp: Any, image: Array, below: Array, axis: int, sign: int = -1) -> Array:
     """The differences of the elements on both sides, the one below given; with a sign of 1 their sums."""
-    return _at(xp, image, below + 1, axis) + sign * _at(xp, image, below, axis)
+    return _elements_at(xp, image, below + 1, axis) + sign * _elements_at(xp, image, below, axis)
 
 
-def apart(image: Array, rows: Samples, columns: Samples) -> Array:
+def separate_samples(image: Array, rows: Samples, columns: Samples) -> Array:
     """Samples, with those of an output element in dimensions of their own: (..., rows of the output, samples, columns of the output, samples)."""
     return image.reshape(*image.shape[:-2], rows.line.count, rows.most, columns.line.count, columns.most)
 
 
-def reduced(xp: Any, desc: OperatorDesc, found: Image, rows: Samples, columns: Samples) -> Image:
+def reduce_samples(xp: Any, desc: OperatorDesc, found: Image, rows: Samples, columns: Samples) -> Image:
     """The average or the maximum of the samples of each output element."""
-    taken = apart(crossed(rows.taken, columns.taken), rows, columns)
-    value, largest, doubt = (apart(of, rows, columns) for of in (found.value, found.largest, found.doubt))
+    taken = separate_samples(cross_flags(rows.taken, columns.taken), rows, columns)
+    value, largest, doubt = (separate_samples(of, rows, columns) for of in (found.value, found.largest, found.doubt))
     over = (-3, -1)
     if desc.constant("ReductionFunction") == "AVERAGE":
         number = (rows.number * columns.number)[:, None, None, None]

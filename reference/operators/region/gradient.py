@@ -15,19 +15,19 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.region.align import (
     Image,
     Sampling,
-    apart,
     batches,
     candidates,
-    crossed,
+    cross_flags,
     images,
     left_open,
     linear,
-    placed,
-    sampled,
+    place_samples,
+    sample_image,
+    separate_samples,
     slope,
     whole_numbers,
 )
-from dmlcts.reference.operators.region.samples import DOCUMENTED, MEASURED, Samples, lines, moved, whole
+from dmlcts.reference.operators.region.samples import DOCUMENTED, MEASURED, Samples, lines, steps_from_corner, whole
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model import operator
@@ -70,16 +70,16 @@ def roi_align_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
     sizes = present["OutputGradientTensor" if "OutputGradientTensor" in present else "InputTensor"].sizes
     batch = batches(xp, inputs["BatchIndicesTensor"])
     image = images(xp, inputs["InputTensor"], batch)[0] if "InputTensor" in inputs else None
-    ways = list(placed(xp, inputs["ROITensor"], *lines(desc, sizes, gradient.shape)))
+    ways = list(place_samples(xp, inputs["ROITensor"], *lines(desc, sizes, gradient.shape)))
     places_of = [way.places for way in ways]
     answers: dict[str, Answer] = {}
     if "OutputGradientTensor" in present:
-        shares = [shared(xp, desc, gradient, image, *places, element_or_place(xp, desc)) for places in places_of]
-        sums = [scattered(xp, desc, share, batch, sizes, *places) for share, places in zip(shares, places_of, strict=True)]
+        shares = [share_gradient(xp, desc, gradient, image, *places, element_or_place(xp, desc)) for places in places_of]
+        sums = [scatter_shares(xp, desc, share, batch, sizes, *places) for share, places in zip(shares, places_of, strict=True)]
         answers["OutputGradientTensor"] = _answer(xp, sums, ways, sizes)
     if "OutputROIGradientTensor" in present and image is not None:
         shape = present["OutputROIGradientTensor"].sizes
-        shares = [shared(xp, desc, gradient, image, *places, lambda places: places.at) for places in places_of]
+        shares = [share_gradient(xp, desc, gradient, image, *places, lambda places: places.at) for places in places_of]
         sums = [corners(xp, share, image, *places, MEASURED) for share, places in zip(shares, places_of, strict=True)]
         answers["OutputROIGradientTensor"] = found = _answer(xp, sums, ways, shape)
         if _has_pseudo_code(desc):
@@ -115,19 +115,19 @@ def element_or_place(xp: Any, desc: OperatorDesc) -> Place:
     return lambda places: whole_numbers(xp, places.at)
 
 
-def shared(
+def share_gradient(
     xp: Any, desc: OperatorDesc, gradient: Array, image: Image | None, rows: Samples, columns: Samples, place: Place
 ) -> SampleShare:
     """What each sample gets: an equal part, or all if it is the maximum. One out of bounds gets nothing, and counts as 0."""
     taken, within, maybe, surely = (
-        crossed(getattr(rows, name), getattr(columns, name)) for name in ("taken", "inside", "maybe", "surely")
+        cross_flags(getattr(rows, name), getattr(columns, name)) for name in ("taken", "inside", "maybe", "surely")
     )
     each = xp.repeat(xp.repeat(gradient, rows.most, axis=2), columns.most, axis=3)
     if desc.constant("ReductionFunction") == "AVERAGE":
         part = xp.where(taken, each / (rows.number * columns.number)[:, None, None, None], 0.0)
         return SampleShare(part * within, xp.abs(part) * surely, xp.abs(part) * maybe)
     assert image is not None, "the spec demands InputTensor of a maximum"
-    found = sampled(xp, desc, image, rows, columns, 0.0)
+    found = sample_image(xp, desc, image, rows, columns, 0.0)
     chosen, may, must = winners(xp, found, taken, maybe, surely, rows, columns, place)
     return SampleShare(xp.where(chosen & within, each, 0.0), xp.where(must, xp.abs(each), 0.0), xp.where(may, xp.abs(each), 0.0))
 
@@ -143,7 +143,7 @@ def winners(
     shape, over = found.value.shape, (-3, -1)
 
     def each(of: Array) -> Array:
-        return apart(xp.broadcast_to(of, (*of.shape[:-4], *shape)), rows, columns)
+        return separate_samples(xp.broadcast_to(of, (*of.shape[:-4], *shape)), rows, columns)
 
     def top(of: Array) -> Array:
         return xp.max(of, axis=over, keepdims=True)
@@ -166,7 +166,7 @@ def winners(
     return tuple(xp.reshape(of, (*of.shape[:-6], *shape)) for of in (chosen, may & (chosen | ~same), must))
 
 
-def scattered(
+def scatter_shares(
     xp: Any, desc: OperatorDesc, share: SampleShare, batch: Array, sizes: Sequence[int], rows: Samples, columns: Samples
 ) -> GradientSum:
     """The shares, added to the elements that the samples were made of. Shapes: (elements,), in the order of the input.
@@ -207,9 +207,9 @@ def nearest_parts(xp: Any, places: Samples, reading: int | None) -> Iterator[Par
     """The nearest element."""
     one = xp.ones(places.at.shape)
     if reading is None:
-        yield _within(xp, places, whole_numbers(xp, places.at)), (one,)
+        yield _clip_index(xp, places, whole_numbers(xp, places.at)), (one,)
         return
-    low, high = (_within(xp, places, end) for end in candidates(xp, places, reading))
+    low, high = (_clip_index(xp, places, end) for end in candidates(xp, places, reading))
     yield low, (one * (low == high), one)
     yield high, (0 * one, one * (low != high))
 
@@ -221,10 +221,10 @@ def linear_parts(xp: Any, places: Samples, reading: int | None) -> Iterator[Part
     for more in (0, 1, 2) if reading is not None and bool(xp.any(places.error)) else (0, 1):
         weight = 1 - xp.abs(places.at - below - more)
         ends = (weight,) if reading is None else (weight - error, weight + error)
-        yield _within(xp, places, below + more), tuple(xp.clip(end, 0, 1) for end in ends)
+        yield _clip_index(xp, places, below + more), tuple(xp.clip(end, 0, 1) for end in ends)
 
 
-def _within(xp: Any, places: Samples, index: Array) -> Array:
+def _clip_index(xp: Any, places: Samples, index: Array) -> Array:
     return xp.clip(index, 0, places.line.size - 1).astype(xp.int64)
 
 
@@ -235,8 +235,8 @@ def corners(xp: Any, share: SampleShare, image: Image, rows: Samples, columns: S
         (linear(xp, steepness(xp, image, rows, 2, reading), columns, 3), rows, 2),
     )
     found = [
-        added(xp, share, steep, weight)
-        for pair in zip(*(_weighted(xp, *way, reading) for way in ways), strict=True)
+        add_shares(xp, share, steep, weight)
+        for pair in zip(*(_weight_slopes(xp, *way, reading) for way in ways), strict=True)
         for steep, weight in pair
     ]
     value, magnitude, doubt = (
@@ -245,13 +245,13 @@ def corners(xp: Any, share: SampleShare, image: Image, rows: Samples, columns: S
     return GradientSum(value, magnitude, image.value.shape[1] * rows.at.shape[1] * columns.at.shape[1] + _TERMS, doubt)
 
 
-def _weighted(xp: Any, steep: Image, places: Samples, axis: int, reading: int) -> list[tuple[Image, Array]]:
+def _weight_slopes(xp: Any, steep: Image, places: Samples, axis: int, reading: int) -> list[tuple[Image, Array]]:
     """The slopes with the weights of a region's first and of its last corner."""
     both = weights(xp, places, reading)
     return [(steep, each[:, None, :, None] if axis == 2 else each[:, None, None, :]) for each in both]
 
 
-def added(xp: Any, share: SampleShare, steep: Image, weight: Array) -> GradientSum:
+def add_shares(xp: Any, share: SampleShare, steep: Image, weight: Array) -> GradientSum:
     """The shares times slopes and weights, added for each region. Shape: (regions,)."""
     over = (-3, -2, -1)
     size = xp.abs(weight)
@@ -300,5 +300,9 @@ def weights(xp: Any, places: Samples, reading: int) -> tuple[Array, Array]:
         last = xp.broadcast_to(index, places.at.shape)
         return line.size - last, last
     size = line.size - line.corners
-    last = size * moved(xp, replace(line, output_offset=0.0), places.number, index) / whole(xp, line, places.number)[:, None]
+    last = (
+        size
+        * steps_from_corner(xp, replace(line, output_offset=0.0), places.number, index)
+        / whole(xp, line, places.number)[:, None]
+    )
     return size - last, last

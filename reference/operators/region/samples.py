@@ -97,15 +97,17 @@ def numbers(xp: Any, line: Line, span: Span) -> tuple[Array, Array, Array]:
     ratio = xp.abs(span.last - span.first) / line.count
     error = 4 * _ROUNDING * (xp.abs(span.first) + xp.abs(span.last)) / line.count
     if line.count & (line.count - 1) == 0:
-        error = xp.where(_held(xp, span.first) & _held(xp, span.last) & _held(xp, span.last - span.first), 0.0, error)
+        error = xp.where(
+            _is_float32(xp, span.first) & _is_float32(xp, span.last) & _is_float32(xp, span.last - span.first), 0.0, error
+        )
 
-    def limited(number: Array) -> Array:
+    def clip_number(number: Array) -> Array:
         return xp.clip(number, line.least, line.most).astype(xp.int64)
 
-    number = limited(xp.ceil(ratio))
-    low, high = limited(xp.ceil(ratio - error)), limited(xp.ceil(ratio + error))
+    number = clip_number(xp.ceil(ratio))
+    low, high = clip_number(xp.ceil(ratio - error)), clip_number(xp.ceil(ratio + error))
     other = xp.where(low != number, low, high)
-    floor = limited(xp.floor(ratio - error))
+    floor = clip_number(xp.floor(ratio - error))
     return number, other, xp.where(floor != number, floor, other)
 
 
@@ -116,7 +118,7 @@ def whole(xp: Any, line: Line, number: Array) -> Array:
 
 
 @stage("region.moved")
-def moved(xp: Any, line: Line, number: Array, sample: Array) -> Array:
+def steps_from_corner(xp: Any, line: Line, number: Array, sample: Array) -> Array:
     """How many steps samples are behind a region's first corner; a single one that is aligned to both corners lies in the middle."""
     alone = (line.count * number == 1) & line.corners
     return xp.where(alone[:, None], 0.5, sample - line.output_offset)
@@ -129,7 +131,7 @@ def coordinates(xp: Any, line: Line, span: Span, behind: Array, steps: Array) ->
 
 
 @stage("region.inside")
-def inside(xp: Any, line: Line, at: Array) -> Array:
+def is_inside(xp: Any, line: Line, at: Array) -> Array:
     """Which coordinates are within bounds, in DirectML.dll."""
     return (at >= 0) & (at <= line.size - 1) if line.corners else (at > -1) & (at < line.size)
 
@@ -141,11 +143,11 @@ def samples(xp: Any, line: Line, span: Span, number: Array) -> Samples:
     sample = xp.reshape(element * number[:, None, None] + one, (len(number), -1)).astype(xp.float64)
     taken = xp.reshape(xp.broadcast_to(one < number[:, None, None], (len(number), line.count, most)), sample.shape)
     steps = whole(xp, line, number)[:, None]
-    behind = moved(xp, line, number, sample)
+    behind = steps_from_corner(xp, line, number, sample)
     at = coordinates(xp, line, span, behind, steps)
     error = _error(xp, line, span, behind, steps, at)
-    within = inside(xp, line, at)
-    ends = [inside(xp, line, at - error), inside(xp, line, at + error)]
+    within = is_inside(xp, line, at)
+    ends = [is_inside(xp, line, at - error), is_inside(xp, line, at + error)]
     # The page speaks of regions that lie outside the bounds: what an offset moves there lies outside no longer.
     sides = [(at + line.input_offset + off >= 0) & (at + line.input_offset + off <= line.size) for off in (-error, error)]
     maybe, surely = within | ends[0] | ends[1], within & ends[0] & ends[1]
@@ -170,10 +172,10 @@ def _error(xp: Any, line: Line, span: Span, behind: Array, steps: Array, at: Arr
     error = _ROUNDING * (xp.abs(behind) / steps * (2 * ends + 3 * xp.abs(size)) + 2 * xp.abs(first) + 2 * abs(line.input_offset))
     exact = (xp.frexp(steps)[0] == 0.5) | (size == 0)
     for number in (first, last, size, part, behind, behind * part, behind * part + first, first - line.input_offset, at):
-        exact = exact & _held(xp, number)
+        exact = exact & _is_float32(xp, number)
     return xp.where(exact, 0.0, error)
 
 
-def _held(xp: Any, x: Array) -> Array:
+def _is_float32(xp: Any, x: Array) -> Array:
     """Whether FLOAT32 holds a number."""
     return x.astype(xp.float32) == x

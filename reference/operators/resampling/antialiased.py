@@ -17,10 +17,10 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.resampling.coordinates import ScaledAxis, coordinates
 from dmlcts.reference.operators.resampling.resample import (
     Interpolated,
-    along,
-    interpolated,
+    interpolate_along,
+    interpolate_axes,
     interpolated_answer,
-    resampled,
+    resample_input,
     scaled_axes,
     shrinking_first,
 )
@@ -40,34 +40,34 @@ def resample3(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     x, axes = inputs["InputTensor"], scaled_axes(desc)
     shrinks = any(1 / axis.scale > 2 for axis in axes)
     if not (desc.flag("Antialiased") and shrinks and desc.constant("InterpolationMode") == "LINEAR"):
-        return {"OutputTensor": resampled(xp, desc, x, axes)}
-    found, low, high = stretched(xp, x, axes)
+        return {"OutputTensor": resample_input(xp, desc, x, axes)}
+    found, low, high = stretch_input(xp, x, axes)
     half, most = (high - low) / 2, xp.maximum(xp.abs(low), xp.abs(high))
     # At the ends of the range a result may be larger than in its middle, and is rounded to its own digits.
     rounded = xp.where(half > 0, stored_error(xp, desc, most) + _ROUNDOFF * most, 0.0)
     ends = replace(found, value=(low + high) / 2, slack=found.slack + half + rounded)
     answer = interpolated_answer(xp, desc, ends)
-    stored = interpolated_answer(xp, desc, found).stored
-    in_steps = interpolated_answer(xp, desc, interpolated(xp, x, steps(axes)))
+    stored = interpolated_answer(xp, desc, found).stored_value
+    in_steps = interpolated_answer(xp, desc, interpolate_axes(xp, x, steps(axes)))
     return {"OutputTensor": replace(answer, result=stored, defined=found.finite, contested={MEASURED: in_steps})}
 
 
 @stage("resampling.stretched")
-def stretched(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> tuple[Interpolated, Array, Array]:
+def stretch_input(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> tuple[Interpolated, Array, Array]:
     """Each dimension weighted with a triangle that reaches 1 / Scale to both sides, and the least and the largest of what that may give at ends."""
-    found = interpolated(xp, x, [])
+    found = interpolate_axes(xp, x, [])
     low = high = found.value
     for axis in shrinking_first(axes):
         at = coordinates(xp, axis)
         if 1 / axis.scale <= 2:
-            low, high = (along(xp, axis, at, replace(found, value=of)).value for of in (low, high))
-            found = along(xp, axis, at, found)
+            low, high = (interpolate_along(xp, axis, at, replace(found, value=of)).value for of in (low, high))
+            found = interpolate_along(xp, axis, at, found)
             continue
         weights = end_weights(xp, axis, at.at)[0]
         reach = 1 / axis.scale + at.error
         beyond = xp.nonzero((at.at - reach <= -1) | (at.at + reach >= axis.size))[0]
         low, high = _least_and_largest(xp, axis, at.at, (low, high), weights, beyond)
-        value, largest, slack = (_weighted(xp, weights, of, axis.axis) for of in (found.value, found.largest, found.slack))
+        value, largest, slack = (_weighted_sums(xp, weights, of, axis.axis) for of in (found.value, found.largest, found.slack))
         finite = xp.broadcast_to(xp.all(found.finite), value.shape)
         # an error of the coordinate moves each weight as far as the triangle is steep, and so their sum
         moved = 4 * xp.max(at.error) * axis.scale * (1 + axis.scale) * xp.max(found.largest)
@@ -97,13 +97,13 @@ def _least_and_largest(
     """The least and the largest weighted sums along an axis of numbers from the one end to the other: more than one where the filter
     reaches ``beyond`` the input, by every way, and with coordinates that are limited to the input before as well.
     """
-    low, high = (xp.array(_weighted(xp, weights, of, axis.axis)) for of in ends)
+    low, high = (xp.array(_weighted_sums(xp, weights, of, axis.axis)) for of in ends)
     if beyond.size:
         outside = at[beyond]
         ways = [way for place in (outside, xp.clip(outside, 0, axis.size - 1)) for way in end_weights(xp, axis, place)]
         here = (slice(None),) * axis.axis + (beyond,)
-        low[here] = reduce(xp.minimum, [_weighted(xp, way, ends[0], axis.axis) for way in ways])
-        high[here] = reduce(xp.maximum, [_weighted(xp, way, ends[1], axis.axis) for way in ways])
+        low[here] = reduce(xp.minimum, [_weighted_sums(xp, way, ends[0], axis.axis) for way in ways])
+        high[here] = reduce(xp.maximum, [_weighted_sums(xp, way, ends[1], axis.axis) for way in ways])
     return low, high
 
 
@@ -127,6 +127,6 @@ def _powers_of_two_between(axis: ScaledAxis) -> list[int]:
     return [size for size in (1 << n for n in reversed(range(axis.size.bit_length()))) if axis.count < size < axis.size]
 
 
-def _weighted(xp: Any, weights: Array, x: Array, axis: int) -> Array:
+def _weighted_sums(xp: Any, weights: Array, x: Array, axis: int) -> Array:
     """The weighted sums along an axis."""
     return xp.moveaxis(xp.tensordot(x, weights, axes=((axis,), (1,))), -1, axis)

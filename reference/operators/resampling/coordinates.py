@@ -46,11 +46,11 @@ def coordinates(xp: Any, axis: ScaledAxis) -> Coordinates:
     moved, shift = outputs - axis.output_offset, -axis.output_offset / axis.scale - axis.input_offset
     at = moved / axis.scale - axis.input_offset
     error = _ROUNDINGS * ((outputs + abs(axis.output_offset)) / abs(axis.scale) + abs(axis.input_offset))
-    if abs(xp.frexp(xp.asarray(axis.scale))[0]) == 0.5 and _held(xp, xp.asarray(shift)):
-        error = xp.where(_held(xp, moved) & _held(xp, at), 0.0, error)
+    if abs(xp.frexp(xp.asarray(axis.scale))[0]) == 0.5 and _is_float32(xp, xp.asarray(shift)):
+        error = xp.where(_is_float32(xp, moved) & _is_float32(xp, at), 0.0, error)
     return Coordinates(at, error)
 
 
-def _held(xp: Any, x: Array) -> Array:
+def _is_float32(xp: Any, x: Array) -> Array:
     """Whether FLOAT32 holds a number."""
     return x.astype(xp.float32) == x

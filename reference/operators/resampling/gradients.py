@@ -16,7 +16,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.resampling.coordinates import ScaledAxis, coordinates
-from dmlcts.reference.operators.resampling.resample import chosen, half_down, half_up
+from dmlcts.reference.operators.resampling.resample import half_down, half_up, nearest_index
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -45,10 +45,10 @@ def _answer(xp: Any, desc: OperatorDesc, gradient: Array, axes: Sequence[ScaledA
     """The answer for one reading of the offsets."""
     found = [weights(xp, axis, *_rounding(xp, desc)) for axis in axes]
     exact = [weight for weight, _ in found]
-    magnitude = returned(xp, xp.abs(gradient), axes, exact)
-    most = returned(xp, xp.abs(gradient), axes, [weight + doubt for weight, doubt in found])
-    terms = returned(xp, xp.ones_like(gradient), axes, [(weight != 0).astype(xp.float64) for weight in exact])
-    value = returned(xp, gradient, axes, exact)
+    magnitude = return_gradient(xp, xp.abs(gradient), axes, exact)
+    most = return_gradient(xp, xp.abs(gradient), axes, [weight + doubt for weight, doubt in found])
+    terms = return_gradient(xp, xp.ones_like(gradient), axes, [(weight != 0).astype(xp.float64) for weight in exact])
+    value = return_gradient(xp, gradient, axes, exact)
     return Answer(value, magnitude=most, terms=terms + _TERMS * len(axes), slack=most - magnitude)
 
 
@@ -78,7 +78,7 @@ def weights(
         distance, error = xp.abs(at - elements), _step_by_step(xp, found.at, found.error)[:, None]
         return xp.maximum(0.0, 1 - distance), xp.where(distance < 1 + error, error, 0.0)
     at, low, high = (
-        chosen(xp, axis, index)[:, None]
+        nearest_index(xp, axis, index)[:, None]
         for index in (nearest(found.at), or_below(found.at - found.error), nearest(found.at + found.error))
     )
     doubtful = (low != high) & (elements >= low) & (elements <= high)
@@ -94,7 +94,7 @@ def _step_by_step(xp: Any, at: Array, error: Array) -> Array:
 
 
 @stage("resampling.returned")
-def returned(xp: Any, gradient: Array, axes: Sequence[ScaledAxis], matrices: Sequence[Array]) -> Array:
+def return_gradient(xp: Any, gradient: Array, axes: Sequence[ScaledAxis], matrices: Sequence[Array]) -> Array:
     """The product of a gradient with the transposed weights along all axes: those first that become smaller, or what lies between outgrows both."""
     for axis, matrix in sorted(zip(axes, matrices, strict=True), key=lambda pair: pair[1].shape[1] / pair[1].shape[0]):
         gradient = xp.moveaxis(xp.tensordot(gradient, matrix, axes=((axis.axis,), (0,))), -1, axis.axis)

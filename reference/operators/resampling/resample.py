@@ -53,16 +53,16 @@ def resample(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     Of integers, DirectML.dll gives the element below in place of the nearest one.
     """
     x, axes = inputs["InputTensor"], scaled_axes(desc)
-    answer = resampled(xp, desc, x, axes)
+    answer = resample_input(xp, desc, x, axes)
     if desc.constant("InterpolationMode") == "NEAREST_NEIGHBOR" and not desc.tensor("InputTensor").type.is_float:
-        answer = replace(answer, contested={MEASURED: selected(xp, x, axes, xp.floor, xp.floor)})
+        answer = replace(answer, contested={MEASURED: select_nearest(xp, x, axes, xp.floor, xp.floor)})
     return {"OutputTensor": answer}
 
 
 @reference("RESAMPLE2")
 def resample2(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The element above or below, by RoundingDirection, or the interpolated value at each coordinate."""
-    return {"OutputTensor": resampled(xp, desc, inputs["InputTensor"], scaled_axes(desc))}
+    return {"OutputTensor": resample_input(xp, desc, inputs["InputTensor"], scaled_axes(desc))}
 
 
 @reference("UPSAMPLE_2D")
@@ -73,7 +73,7 @@ def upsample_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
         ScaledAxis(at, x.shape[at], x.shape[at] * factor, float(factor), *CENTER)
         for at, factor in ((x.ndim - 2, scale.height), (x.ndim - 1, scale.width))
     ]
-    return {"OutputTensor": resampled(xp, desc, x, axes)}
+    return {"OutputTensor": resample_input(xp, desc, x, axes)}
 
 
 def scaled_axes(desc: OperatorDesc) -> list[ScaledAxis]:
@@ -84,12 +84,12 @@ def scaled_axes(desc: OperatorDesc) -> list[ScaledAxis]:
     return [ScaledAxis(at, *each) for at, each in enumerate(zip(source, target, *rows, strict=True))]
 
 
-def resampled(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[ScaledAxis]) -> Answer:
+def resample_input(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[ScaledAxis]) -> Answer:
     """The answer for an input, by InterpolationMode and, if there is one, RoundingDirection."""
     if desc.constant("InterpolationMode") == "LINEAR":
-        return interpolated_answer(xp, desc, interpolated(xp, x, axes))
+        return interpolated_answer(xp, desc, interpolate_axes(xp, x, axes))
     direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(desc.constant("RoundingDirection", default=""))
-    return selected(xp, x, axes, direction or partial(half_up, xp), direction or partial(half_down, xp))
+    return select_nearest(xp, x, axes, direction or partial(half_up, xp), direction or partial(half_down, xp))
 
 
 def half_up(xp: Any, x: Array) -> Array:
@@ -102,7 +102,7 @@ def half_down(xp: Any, x: Array) -> Array:
     return xp.ceil(x - 0.5)
 
 
-def selected(
+def select_nearest(
     xp: Any, x: Array, axes: Sequence[ScaledAxis], nearest: Callable[[Array], Array], or_below: Callable[[Array], Array]
 ) -> Answer:
     """The elements that are the nearest by ``nearest``, as DirectML.dll has it, or by ``or_below``, as the page allows too.
@@ -113,7 +113,7 @@ def selected(
     at = [coordinates(xp, axis) for axis in axes]
     value = x
     for axis, here in zip(axes, at, strict=True):
-        value = xp.take(value, chosen(xp, axis, nearest(here.at)), axis=axis.axis)
+        value = xp.take(value, nearest_index(xp, axis, nearest(here.at)), axis=axis.axis)
     slack, measured = (
         _doubt(xp, x, value, [_choice(xp, axis, here, lower, nearest) for axis, here in zip(axes, at, strict=True)])
         for lower in (or_below, nearest)
@@ -133,7 +133,7 @@ class NearestRange:
 def _choice(
     xp: Any, axis: ScaledAxis, at: Coordinates, lower: Callable[[Array], Array], upper: Callable[[Array], Array]
 ) -> NearestRange:
-    return NearestRange(axis, chosen(xp, axis, lower(at.at - at.error)), chosen(xp, axis, upper(at.at + at.error)))
+    return NearestRange(axis, nearest_index(xp, axis, lower(at.at - at.error)), nearest_index(xp, axis, upper(at.at + at.error)))
 
 
 def _doubt(xp: Any, x: Array, value: Array, choices: Sequence[NearestRange]) -> Array:
@@ -152,17 +152,17 @@ def _doubt(xp: Any, x: Array, value: Array, choices: Sequence[NearestRange]) -> 
 
 
 @stage("resampling.nearest")
-def chosen(xp: Any, axis: ScaledAxis, index: Array) -> Array:
+def nearest_index(xp: Any, axis: ScaledAxis, index: Array) -> Array:
     """The index of the nearest element for each of the output's, within the input."""
-    return _inside(xp, axis, index)
+    return _clip_index(xp, axis, index)
 
 
-def interpolated(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> Interpolated:
+def interpolate_axes(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> Interpolated:
     """The input interpolated along all axes, along some of them perhaps several times."""
     value = x.astype(xp.float64)
     found = Interpolated(value, xp.abs(value), xp.zeros(x.shape), xp.abs(value) < 2.0**126, xp.zeros((1,) * x.ndim))
     for axis in shrinking_first(axes):
-        found = along(xp, axis, coordinates(xp, axis), found)
+        found = interpolate_along(xp, axis, coordinates(xp, axis), found)
     return found
 
 
@@ -175,17 +175,17 @@ def shrinking_first(axes: Sequence[ScaledAxis]) -> list[ScaledAxis]:
 
 
 @stage("resampling.linear")
-def along(xp: Any, axis: ScaledAxis, at: Coordinates, given: Interpolated) -> Interpolated:
+def interpolate_along(xp: Any, axis: ScaledAxis, at: Coordinates, given: Interpolated) -> Interpolated:
     """Interpolated along one axis. A coordinate that is off by its error may also lie between the next two elements."""
     below = xp.floor(at.at)
     weight = row_of(axis, at.at - below, given.value.ndim)
 
     def ends(of: Array, first: Array = below) -> tuple[Array, Array]:
         """The elements on both sides of each coordinate."""
-        low, high = (xp.take(of, _inside(xp, axis, index), axis=axis.axis) for index in (first, first + 1))
+        low, high = (xp.take(of, _clip_index(xp, axis, index), axis=axis.axis) for index in (first, first + 1))
         return low, high
 
-    def between(of: Array) -> Array:
+    def interpolate_between(of: Array) -> Array:
         low, high = ends(of)
         return xp.where(weight == 0, low, low * (1 - weight) + high * weight)
 
@@ -195,9 +195,9 @@ def along(xp: Any, axis: ScaledAxis, at: Coordinates, given: Interpolated) -> In
     own = xp.where(at.error > 0, xp.inf, _binary_places(xp, at.at - below))
     slopes = [xp.abs(b - a) for a, b in (ends(given.value, xp.floor(at.at + off)) for off in (-at.error, at.error))]
     return Interpolated(
-        between(given.value),
+        interpolate_between(given.value),
         xp.where(weight == 0, low, xp.maximum(low, high)),
-        between(given.slack) + row_of(axis, at.error, weight.ndim) * xp.maximum(*slopes),
+        interpolate_between(given.slack) + row_of(axis, at.error, weight.ndim) * xp.maximum(*slopes),
         xp.logical_and(*ends(given.finite)),
         places + row_of(axis, own, weight.ndim),
         given.terms + _TERMS,
@@ -225,7 +225,7 @@ def interpolated_answer(xp: Any, desc: OperatorDesc, found: Interpolated) -> Ans
     return Answer(found.value, slack=close + _ANY_ROUNDING, measured_slack=close, result=stored)
 
 
-def _inside(xp: Any, axis: ScaledAxis, index: Array) -> Array:
+def _clip_index(xp: Any, axis: ScaledAxis, index: Array) -> Array:
     """The index of the element at an end in place of one beyond it."""
     return xp.clip(index, 0, axis.size - 1).astype(xp.int64)
 

@@ -60,7 +60,7 @@ class _Builder(CaseReader):
         if known != self.data["type"]:
             raise self.document.error(("type",), f"the ABI gives {name} the type {known}, not {self.data['type']}")
         file = self.document.file
-        constraints = tuple(self.labelled("constraints", self.constraint))
+        constraints = tuple(self.each_labelled("constraints", self.constraint))
         for attribute in self.cases.get("attributes", {}):
             self.check_attribute(attribute, (), ("cases", "attributes", attribute))
         return Operator(
@@ -76,10 +76,10 @@ class _Builder(CaseReader):
             values=dict(self.in_cases("values", self.values)),
             in_place=tuple(self.each("in_place", self.in_place)),
             tolerance=self.tolerance(("tolerance",), self.data["tolerance"]),
-            examples=tuple(self.labelled("examples", self.example)),
+            examples=tuple(self.each_labelled("examples", self.example)),
             relations=tuple(self.in_cases("relations", self.relation)),
             lenient=tuple(self.each("accepts", self.acceptance)),
-            errata=tuple(self.labelled("errata", self.erratum)),
+            errata=tuple(self.each_labelled("errata", self.erratum)),
             sources=tuple(map(_source, self.data["sources"])),
             file=file,
             sizes=self.sizes(),
@@ -183,7 +183,7 @@ class _Builder(CaseReader):
         rows = {self.tensor(name, (*path, "sizes", name)): tuple(str(size) for size in row) for name, row in entry["sizes"].items()}
         self.check_lengths((*path, "sizes"), rows, {*where, *counts})
         symbols = {symbol for row in rows.values() for size in row if (symbol := size_symbol(size))} - self.names
-        symbols |= self.solved((*path, "sizes"), rows, symbols)
+        symbols |= self.solved_symbols((*path, "sizes"), rows, symbols)
         for key, named in (("where", where), ("counts", counts), ("domains", domains)):
             for symbol in named.keys() - symbols:
                 raise self.document.error(
@@ -209,7 +209,7 @@ class _Builder(CaseReader):
                 raise self.document.error((*path, name), f"how many sizes are {names}? Give all but one of them a count")
             known.update(stars)
 
-    def solved(self, path: Path_, rows: Mapping[str, Sequence[str]], symbols: set[str]) -> set[str]:
+    def solved_symbols(self, path: Path_, rows: Mapping[str, Sequence[str]], symbols: set[str]) -> set[str]:
         """The symbols that occur only in expressions, such as H in ``4 * H``: at least twice, since a single use constrains nothing."""
         found: dict[str, Path_] = {}
         often: set[str] = set()
@@ -219,7 +219,7 @@ class _Builder(CaseReader):
                     at = (*path, name, index)
                     if size.startswith("*"):
                         raise self.document.error(at, f"{size!r} must be * and a symbol, or *1 for any number of ones")
-                    for symbol in self.compiled(size, at).names - self.names - symbols:
+                    for symbol in self.compile_text(size, at).names - self.names - symbols:
                         if symbol in found:
                             often.add(symbol)
                         found[symbol] = at

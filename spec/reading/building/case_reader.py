@@ -84,7 +84,7 @@ class CaseReader(Reader):
     def check_symbols(self, path: Path_) -> None:
         """Raises SpecError unless the keys of an entry are free symbols of some shape."""
         sizes = {size.removeprefix("*") for name in self.tensors for row in self.rows(name) for size in map(str, row)}
-        read = {name for size in sizes for name in self.compiled(size, ("shapes",)).names}
+        read = {name for size in sizes for name in self.compile_text(size, ("shapes",)).names}
         entry: Any = self.data
         for key in path:
             entry = entry.get(key, {})

@@ -36,7 +36,7 @@ class Reader:
         """Each entry of a list, built."""
         return (build((key, index), entry) for index, entry in enumerate(self.data.get(key, ())))
 
-    def labelled(self, key: str, build: Callable[[Path_, str, Any], T]) -> Iterator[T]:
+    def each_labelled(self, key: str, build: Callable[[Path_, str, Any], T]) -> Iterator[T]:
         """Each entry of a mapping, built with its label."""
         return (build((key, label), label, entry) for label, entry in self.data.get(key, {}).items())
 
@@ -67,7 +67,7 @@ class Reader:
             )
         return name
 
-    def compiled(self, text: object, path: Path_, calls: frozenset[str] = frozenset()) -> Expression:
+    def compile_text(self, text: object, path: Path_, calls: frozenset[str] = frozenset()) -> Expression:
         """Compiles a text, which may call ``calls`` besides the language's functions."""
         try:
             return compile_expression(str(text), calls)
@@ -78,7 +78,7 @@ class Reader:
         self, text: object, path: Path_, names: set[str] | None = None, calls: frozenset[str] = frozenset()
     ) -> Expression:
         """Compiles a text that may use only ``names``, the operator's fields where None."""
-        expression = self.compiled(text, path, calls)
+        expression = self.compile_text(text, path, calls)
         unknown = sorted(expression.names - (self.names if names is None else names) - calls)
         if unknown:
             known = sorted(self.names if names is None else names)

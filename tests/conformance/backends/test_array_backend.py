@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.conformance.backends.array_backend import ArrayBackend, binding_violations, rejected
+from dmlcts.conformance.backends.array_backend import ArrayBackend, binding_violations, rejection
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BufferBinding, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
@@ -222,10 +222,10 @@ def test_a_binding_that_reaches_past_its_resource_is_too_small() -> None:
 
 
 def test_a_rejection_says_where_and_why() -> None:
-    error = rejected([Violation("binding/ATensor", "ATensor is not bound"), Violation("x", "y")])
+    error = rejection([Violation("binding/ATensor", "ATensor is not bound"), Violation("x", "y")])
     assert isinstance(error, Rejected)
     assert (str(error), error.stage, error.code) == ("binding/ATensor: ATensor is not bound; x: y", "bind", "E_INVALIDARG")
-    assert rejected([Violation("enum/RoundingMode", "3 is none")]).stage == "create"
+    assert rejection([Violation("enum/RoundingMode", "3 is none")]).stage == "create"
 
 
 def test_a_description_may_have_lists() -> None:

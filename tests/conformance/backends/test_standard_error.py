@@ -38,14 +38,14 @@ def test_each_request_has_its_own_lines(pipe: tuple[int, StandardError]) -> None
             os.write(writing, b"of nobody\n")
         mark = found.mark()
         os.write(writing, b"%d\nof this request\n" % number)
-        assert found.since(mark) == f"{number}\nof this request"
+        assert found.lines_since(mark) == f"{number}\nof this request"
 
 
 @posix
 def test_a_request_without_a_word_has_none(pipe: tuple[int, StandardError]) -> None:
     writing, found = pipe
     os.write(writing, b"before\n")
-    assert found.since(found.mark()) == ""
+    assert found.lines_since(found.mark()) == ""
     assert found.text() == "before\n"
 
 
@@ -55,7 +55,7 @@ def test_the_last_whole_lines_are_shown(lines: int, pipe: tuple[int, StandardErr
     writing, found = pipe
     mark = found.mark()
     os.write(writing, b"".join(b"line %10d\n" % number for number in range(lines)))
-    shown = found.since(mark).splitlines()
+    shown = found.lines_since(mark).splitlines()
     assert shown == [f"line {number:10}" for number in range(lines)][-len(shown) :]
     assert len(shown) == min(lines, SHOWN // 16 - (lines > SHOWN // 16)), "the first of those that fit may be cut off"
 
@@ -65,4 +65,4 @@ def test_one_long_line_is_cut(pipe: tuple[int, StandardError]) -> None:
     writing, found = pipe
     mark = found.mark()
     os.write(writing, b"x" * (2 * KEPT))
-    assert found.since(mark) == "x" * SHOWN
+    assert found.lines_since(mark) == "x" * SHOWN

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.conformance.client.beside import KEPT, NAME, OURS, BesideError, beside, restore
+from dmlcts.conformance.client.beside import KEPT, NAME, OURS, BesideError, lend_dll, restore
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_the_programs_own_dll_is_put_back(folder: Path, ours: Path) -> None:
     seen = []
 
     def run() -> None:
-        with beside(folder, ours) as own:
+        with lend_dll(folder, ours) as own:
             assert own is not None
             seen.extend([(folder / NAME).read_bytes(), own.read_bytes()])
             raise KeyboardInterrupt
@@ -44,7 +44,7 @@ def test_the_programs_own_dll_is_put_back(folder: Path, ours: Path) -> None:
 
 
 def test_nothing_is_left_where_there_was_no_dll(folder: Path, ours: Path) -> None:
-    with beside(folder, ours) as own:
+    with lend_dll(folder, ours) as own:
         assert own is None
         assert (folder / NAME).read_bytes() == b"ours"
     assert names(folder) == []
@@ -66,7 +66,7 @@ def test_a_call_that_was_killed_at_any_step_loses_no_dll(steps: int, folder: Pat
 
 def test_a_capture_dll_that_was_put_there_by_hand_is_not_taken_for_the_programs(folder: Path, ours: Path) -> None:
     (folder / NAME).write_bytes(b"ours")
-    with pytest.raises(BesideError, match="is the capture DLL itself"), beside(folder, ours):
+    with pytest.raises(BesideError, match="is the capture DLL itself"), lend_dll(folder, ours):
         pass
-    with pytest.raises(BesideError, match="is no folder"), beside(folder / "none", ours):
+    with pytest.raises(BesideError, match="is no folder"), lend_dll(folder / "none", ours):
         pass

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dmlcts.conformance.client.models.bisecting import Part, around, part_of, place_of, smallest_wrong, write_part
+from dmlcts.conformance.client.models.bisecting import Part, nodes_around, part_of, place_of, smallest_wrong, write_part
 from dmlcts.conformance.client.models.reading import Model, ModelError, read_model, read_tensor_file
 from dmlcts.conformance.client.models.writing import Node, node_proto, onnx_model, proto_bytes, proto_text, tensor_proto
 
@@ -47,7 +47,7 @@ def test_a_model_is_read_as_it_was_written(tmp_path: Path) -> None:
         ("Add", "n2", ("v1", "w2"), ("v2",)),
         ("Add", "n3", ("v2", "v0"), ("v3",)),
     ]
-    assert (list(model.weights), model.given, model.outputs) == (["w0", "w1", "w2", "w3"], ("x",), ("v3",))
+    assert (list(model.weights), model.given_inputs, model.outputs) == (["w0", "w1", "w2", "w3"], ("x",), ("v3",))
 
 
 def test_what_a_graph_within_a_node_reads_counts(tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_a_tensor_file_is_read_back(tmp_path: Path) -> None:
 
 def test_steps_back_count_along_the_longest_way_of_reading(tmp_path: Path) -> None:
     model = chain(tmp_path, 10)
-    assert [around(model, 9, steps) for steps in range(3)] == [(9,), (6, 8, 9), (3, 5, 6, 7, 8, 9)]
+    assert [nodes_around(model, 9, steps) for steps in range(3)] == [(9,), (6, 8, 9), (3, 5, 6, 7, 8, 9)]
 
 
 def test_a_part_has_what_it_reads_as_inputs_and_its_own_weights(tmp_path: Path) -> None:
     part = part_of(chain(tmp_path, 10), (7, 8), values)
     found = read_model(written(tmp_path, part.data))
-    assert (found.given, list(found.weights), found.outputs) == (("v6",), ["w7", "w8"], ("v8",))
+    assert (found.given_inputs, list(found.weights), found.outputs) == (("v6",), ["w7", "w8"], ("v8",))
 
 
 def test_a_value_that_is_read_outside_a_part_is_an_output(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_small_integers_become_weights_but_not_the_last_input(tmp_path: Path) ->
     model = read_model(written(tmp_path, onnx_model(nodes, {"x": SHAPE}, {"y": SHAPE})))
     given = {"r": np.ones((2, 3), np.float32), "s": np.array([3, 2], np.int64)}
     found = read_model(written(tmp_path, part_of(model, (2,), lambda names: {name: given[name] for name in names}).data))
-    assert (found.given, list(found.weights)) == (("r",), ["s"])
+    assert (found.given_inputs, list(found.weights)) == (("r",), ["s"])
     alone = part_of(model, (2,), lambda names: dict.fromkeys(names, given["s"]))
     assert list(alone.inputs) == ["r", "s"]
 
@@ -144,7 +144,7 @@ def test_a_node_that_is_wrong_by_itself_is_the_smallest_part(wrong: int, tmp_pat
 def test_nodes_that_are_wrong_only_together_are_found(tmp_path: Path) -> None:
     part = smallest_wrong(chain(tmp_path), 31, values, lambda part: {29, 30, 31} <= set(part.places))
     assert part is not None
-    assert part.places == around(chain(tmp_path), 31, 2)
+    assert part.places == nodes_around(chain(tmp_path), 31, 2)
     assert len(part.places) < 8
 
 

@@ -125,7 +125,7 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     if programs.stack is None:
         pytest.skip("the real DLL is looked for in a stack")
     real = read_dll(default_dll(need_prepared()[1]))
-    built = built_fake(folder, programs.seen(programs.stack.dlls / place(real, programs.stack.dlls) / "DirectML.dll"))
+    built = built_fake(folder, programs.path_in_stack(programs.stack.dlls / place(real, programs.stack.dlls) / "DirectML.dll"))
 
     def file(mode: str) -> Path:
         (folder / f"{mode}.dll").write_bytes(written(built, MODE, mode))

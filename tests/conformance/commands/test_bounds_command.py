@@ -253,7 +253,7 @@ def test_bounds_that_excuse_everything_are_counted_and_the_worst_case_is_named(m
     monkeypatch.setattr(module, "vacuous_reasons", lambda case: ("one reason", "another"))
     results = (excusing(2, 10, "a"), excusing(7, 1000, "b"), excusing(7, 9, "c"), excusing(0, 50, "d"))
     others = (excusing(1, 4, "e", data_type="FLOAT16"), excusing(3, 4, "f", status=ERROR))
-    found = module.unchecked([record(*results, *others), record(excusing(0, 5, "g"))])
+    found = module.unchecked_bounds([record(*results, *others), record(excusing(0, 5, "g"))])
     assert [(one.data_type, one.run, one.elements, one.judged, one.cases, one.worst) for one in found] == [
         ("FLOAT16", 0, 1, 4, 1, f"{NAME}/e"),
         ("FLOAT32", 0, 16, 1069, 3, f"{NAME}/c"),
@@ -264,7 +264,9 @@ def test_bounds_that_excuse_everything_are_counted_and_the_worst_case_is_named(m
 def test_a_reason_hides_no_other_case_of_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     (reason,) = read_reasons([{"why": "it is 0", "operators": [NAME], "cases": ["*/values/zeros*"]}])
     monkeypatch.setattr(module, "vacuous_reasons", lambda case: [reason.why] if reason.explains(case) else [])
-    found = module.unchecked([record(*(excusing(2, 10, f"FLOAT32/values/{label}") for label in ("zeros", "zeros-x-ones", "ones")))])
+    found = module.unchecked_bounds(
+        [record(*(excusing(2, 10, f"FLOAT32/values/{label}") for label in ("zeros", "zeros-x-ones", "ones")))]
+    )
     assert [(one.why, one.cases, one.elements, one.judged) for one in found] == [("it is 0", 2, 4, 30), ("not explained", 1, 2, 30)]
 
 

@@ -41,7 +41,7 @@ SAME = Mutant(ROUND, "same", HARMLESS.fault, no_fault="nothing is done")
 @pytest.fixture(autouse=True)
 def own_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(subsumption, "FILE", tmp_path / "hardest.json")
-    subsumption.known.cache_clear()
+    subsumption.known_hardest.cache_clear()
 
 
 def invoke(*arguments: str, verb: str = "hunt") -> Result:
@@ -287,7 +287,7 @@ def test_shards_have_every_operator_once(monkeypatch: pytest.MonkeyPatch) -> Non
     plant(monkeypatch, ZEROS)
     hunted: list[str] = []
     monkeypatch.setattr(
-        module, "tracked", lambda mapped, function, work: iter([hunted.append(name) or ([], {}) for name, _ in work])
+        module, "track_work", lambda mapped, function, work: iter([hunted.append(name) or ([], {}) for name, _ in work])
     )
     monkeypatch.setattr(module, "Hunt", lambda *arguments: None)
     for shard in ("1/2", "2/2"):

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.commands.specs import spec_new
-from dmlcts.conformance.commands.specs.spec_new import known
-from dmlcts.conformance.commands.specs.spec_template import begun, function
+from dmlcts.conformance.commands.specs.spec_new import known_name
+from dmlcts.conformance.commands.specs.spec_template import begin_spec, function
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.case.case import REJECTION, Case
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.spec.model.abi import abi, introduced
+from dmlcts.spec.model.abi import abi, first_level
 from dmlcts.spec.model.desc import Size2D
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.reading.file_form import OPEN, problems
@@ -37,9 +37,9 @@ PROFILES = ("unary", "unary-scaled", "binary", "comparison", "indexed", "moving"
 def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
     """At the oldest and the newest level, with its own tables at its own level, and none of another's evidence."""
     for name in BEGUN:
-        text = begun(name, other, earlier=other in spec_new._earlier(name))
+        text = begin_spec(name, other, earlier=other in spec_new._earlier(name))
         operator = load_text(text)
-        assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], introduced(name))
+        assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], first_level(name))
         assert min(table.level for table in operator.support) == operator.introduced
         assert (operator.examples, operator.errata, operator.accepts) == ((), (), ())
         ast.parse(function(name, operator))
@@ -54,23 +54,23 @@ def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
 def test_a_later_version_extends_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spec_new, "operator_names", lambda: tuple(name for name in operator_names() if name != "MAX_POOLING2"))
     assert spec_new._other("MAX_POOLING2", None) == "MAX_POOLING1"
-    text = begun("MAX_POOLING2", "MAX_POOLING1", earlier=True)
+    text = begin_spec("MAX_POOLING2", "MAX_POOLING1", earlier=True)
     assert "\nextends: MAX_POOLING1\n" in text
     assert "\nfields:" not in text
     assert [str(table.level) for table in load_text(text).support] == ["5_0", "3_0", "2_1"]
 
 
 def test_what_was_found_out_about_the_other_is_named_and_not_taken_over() -> None:
-    text = begun("LSTM", "RNN")
+    text = begin_spec("LSTM", "RNN")
     assert "#   examples: forward, backward, biases, early-ends, " in text
     assert "#   errata: nan-becomes-a-number, an-output-at-least, " in text
     assert "# CHECK: as in RNN; what is measured there was measured of RNN alone\nconstraints:" in text
     assert "# CHECK: as in RNN\nshapes:" in text
-    assert "What was found out" not in begun("LSTM", "unary")
+    assert "What was found out" not in begin_spec("LSTM", "unary")
 
 
 def test_what_a_profile_gives_is_shown() -> None:
-    text = begun("ELEMENT_WISE_IDENTITY", "binary")
+    text = begin_spec("ELEMENT_WISE_IDENTITY", "binary")
     for line in (
         "# fields:",
         "#   - {name: ATensor, kind: input, type: TENSOR_DESC}",
@@ -83,7 +83,7 @@ def test_what_a_profile_gives_is_shown() -> None:
 
 
 def test_cases_of_a_profile_name_the_sizes_that_they_want() -> None:
-    text = begun("ELEMENT_WISE_IDENTITY", "convolving")
+    text = begin_spec("ELEMENT_WISE_IDENTITY", "convolving")
     assert "#   workloads: # 27 of them, such as patches\n" in text
     assert "# These cases name sizes, which `shapes` must have: N, C, M, Spatial, Window\n" in text
     with pytest.raises(SpecError, match="no shape has a free size called N"):
@@ -146,7 +146,7 @@ def test_a_begun_function_is_a_module(name: str) -> None:
 
 @pytest.mark.parametrize("name", operator_names())
 def test_the_abi_knows_the_level_that_introduced_each(name: str) -> None:
-    assert introduced(name) == load(name).introduced
+    assert first_level(name) == load(name).introduced
 
 
 @pytest.mark.parametrize(
@@ -155,15 +155,15 @@ def test_the_abi_knows_the_level_that_introduced_each(name: str) -> None:
 )
 def test_what_cannot_be_begun(name: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        known(name)
+        known_name(name)
 
 
 def test_names_of_header_and_page_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spec_new, "operator_names", lambda: tuple(name for name in operator_names() if name != "ADAM_OPTIMIZER"))
     assert (
-        known("DML_OPERATOR_ADAM_OPTIMIZER")
-        == known("DML_ADAM_OPTIMIZER_OPERATOR_DESC")
-        == known("adam_optimizer")
+        known_name("DML_OPERATOR_ADAM_OPTIMIZER")
+        == known_name("DML_ADAM_OPTIMIZER_OPERATOR_DESC")
+        == known_name("adam_optimizer")
         == "ADAM_OPTIMIZER"
     )
 

@@ -38,7 +38,9 @@ def test_everything_has_its_place(name: str) -> None:
     expected += [label for values in operator.values.values() for label in (*values.special, *values.measured, *values.data)]
     expected += [f"{relation.label}:" for relation in operator.relations]
     expected += list(operator.sizes)
-    expected += [difference.what for found in operator.measured for difference in (*found.accepts, *found.refuses, *found.unknown)]
+    expected += [
+        difference.what for found in operator.probe_measurements for difference in (*found.accepts, *found.refuses, *found.unknown)
+    ]
     assert [part for part in expected if part not in text] == []
 
 
@@ -61,7 +63,7 @@ def test_json_has_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     data = json.loads(output(capsys, "max_pooling2", "--json"))
     operator = load("MAX_POOLING2")
     assert [example["id"] for example in data["examples"]] == [example.id for example in operator.examples]
-    assert data["measured"][0]["by"] == operator.measured[0].by
+    assert data["measured"][0]["by"] == operator.probe_measurements[0].by
     assert len(data["accepts"]) == len(operator.accepts)
     assert data["shapes"][0]["where"]["Out"] == operator.shapes[0].where["Out"].text
     assert data["introduced"] == "2_1"

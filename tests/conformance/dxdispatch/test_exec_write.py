@@ -145,7 +145,7 @@ def test_one_wrong_byte_of_an_input_is_found(operator: str, tmp_path: Path) -> N
 def stored(case: Case, content: Mapping[str, Any]) -> Any:
     """What an exact implementation stores in the first output."""
     name = output_names(case.operator, case.desc)[0]
-    return compute(case.desc, content)[name].stored.astype(numpy_dtype(case.desc.tensor(name).data_type))
+    return compute(case.desc, content)[name].stored_value.astype(numpy_dtype(case.desc.tensor(name).data_type))
 
 
 def first_input(case: Case) -> str:

@@ -13,7 +13,7 @@ from exec_models import Write, run, uint32
 
 from dmlcts.conformance.dxdispatch import read
 from dmlcts.conformance.dxdispatch.read import ModelError, read_model
-from dmlcts.conformance.dxdispatch.values import initial_values, numbers, packed
+from dmlcts.conformance.dxdispatch.values import initial_values, numbers, pack
 from dmlcts.conformance.execution import memory
 from dmlcts.spec.model.dtypes import numpy_dtype
 
@@ -55,8 +55,8 @@ def test_numbers_that_round_into_the_range_are_in_it() -> None:
 
 
 def test_four_bit_values_share_bytes_the_first_in_the_low_nibble() -> None:
-    assert packed(numbers([1, -1, 7, -8, 3], "INT4", "x"), "INT4").tolist() == [0xF1, 0x87, 0x03]
-    assert packed(numbers([1, 15], "UINT4", "x"), "UINT4").tolist() == [0xF1]
+    assert pack(numbers([1, -1, 7, -8, 3], "INT4", "x"), "INT4").tolist() == [0xF1, 0x87, 0x03]
+    assert pack(numbers([1, 15], "UINT4", "x"), "UINT4").tolist() == [0xF1]
     found, content = initial_values({"valueCount": 4, "valueStart": 6, "valueDelta": 1}, "INT4", Path(), "x")
     assert (found, content.tolist()) == ("INT4", [0x76, 0x98])
     assert initial_values({"valueCount": 3, "value": 9}, "UINT4", Path(), "x")[1].tolist() == [0x99, 0x09]

@@ -12,7 +12,7 @@ from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import terms_vary, tolerance_of
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.suite.suite import find_case
-from dmlcts.reference.shared.fused import activated
+from dmlcts.reference.shared.fused import activate_fused
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.expression import compile_expression
 from dmlcts.spec.model.operator import Operator, Tolerance, ToleranceException
@@ -89,7 +89,7 @@ def test_exceptions_for_an_output_of_the_activation_are_for_the_one_output() -> 
 
 def test_the_error_of_the_sum_is_allowed_beside_the_activations_own() -> None:
     value, error = np.full((1, 1, 4, 4), 2.0), np.full((1, 1, 4, 4), 1e-4)
-    answer = activated(np, gemm(PLAIN).fields, value, error)
+    answer = activate_fused(np, gemm(PLAIN).fields, value, error)
     tolerance = tolerance_of(GEMM, "OutputTensor", gemm(PLAIN))
     for off, ok in ((0.0, True), (0.9e-4, True), (-0.9e-4, True), (1.1e-4, False), (-1.1e-4, False)):
         actual = np.exp(value + off).astype(np.float32)

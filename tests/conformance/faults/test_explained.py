@@ -25,11 +25,11 @@ def test_nine_of_ten_planted_conditions_are_named_first() -> None:
 def test_each_planted_property_counts(parts: int) -> None:
     planter, random = Planter("ELEMENT_WISE_ADD", "core"), Random(5)
     for _ in range(5):
-        planted = planter.planted(parts, random)
+        planted = planter.plant(parts, random)
         assert planted is not None
         assert len({each.about for each in planted}) == parts
-        inside = planter.together(planted)
+        inside = planter.cases_with_all(planted)
         assert 3 <= inside.sum() <= len(inside) - 3
         for other in planted:
-            rest = planter.together([each for each in planted if each is not other])
+            rest = planter.cases_with_all([each for each in planted if each is not other])
             assert rest.sum() > inside.sum()

@@ -12,7 +12,7 @@ import pytest
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.faults.catalogue import mutants_of
 from dmlcts.conformance.faults.hunt import subsumption
-from dmlcts.conformance.faults.hunt.hunt import Hunt, Hunter, ReferenceFails, hunt, hunt_by_kind, wanted
+from dmlcts.conformance.faults.hunt.hunt import Hunt, Hunter, ReferenceFails, hunt, hunt_by_kind, wanted_mutants
 from dmlcts.conformance.faults.hunt.subsumption import digest, hardest, left_out
 from dmlcts.conformance.faults.model.fault import Fault, Value
 from dmlcts.conformance.faults.model.mutant import Mutant
@@ -53,7 +53,7 @@ def hunter(tmp_path: Path) -> Hunter:
 def test_every_fault_is_found_and_nothing_else(operator: str) -> None:
     planted = [m for m in mutants_of(operator).values() if m.label not in left_out(operator, list(mutants_of(operator).values()))]
     kills, _ = hunt(operator, planted, "full", MEASURED)
-    assert [Hunt(m, kill) for m, kill in zip(planted, kills, strict=True) if Hunt(m, kill).surprising] == []
+    assert [Hunt(m, kill) for m, kill in zip(planted, kills, strict=True) if Hunt(m, kill).is_surprising] == []
     ends = ("refuses/by-crashing", "refuses/by-fault")
     # A mutant that ends in an exception of its own was planted wrongly, but for one that accepts what nobody can compute.
     ended = [m for m, kill in zip(planted, kills, strict=True) if kill and kill.status != FAIL and m.label not in ends]
@@ -62,7 +62,7 @@ def test_every_fault_is_found_and_nothing_else(operator: str) -> None:
 
 @pytest.mark.parametrize("operator", SAMPLE)
 def test_documented_cases_find_documented_faults(operator: str) -> None:
-    planted = [m for m in wanted(mutants_of(operator).values(), DOCUMENTED) if not m.no_fault]
+    planted = [m for m in wanted_mutants(mutants_of(operator).values(), DOCUMENTED) if not m.no_fault]
     kills, _ = hunt(operator, planted, "full", DOCUMENTED)
     assert [m.name for m, kill in zip(planted, kills, strict=True) if kill is None] == []
 
@@ -82,15 +82,15 @@ def test_what_is_right_survives(hunter: Hunter, harmless: Mutant) -> None:
 
 def test_what_survives_and_what_is_found_though_it_is_no_fault_are_surprising(hunter: Hunter) -> None:
     kill = hunter.hunt(wrong_at(0))
-    assert [Hunt(wrong_at(0), kill).surprising, Hunt(HARMLESS, None).surprising] == [False, True]
+    assert [Hunt(wrong_at(0), kill).is_surprising, Hunt(HARMLESS, None).is_surprising] == [False, True]
     same = mutant("same", no_fault="it is the same")
-    assert [Hunt(same, None).surprising, Hunt(same, kill).surprising] == [False, True]
+    assert [Hunt(same, None).is_surprising, Hunt(same, kill).is_surprising] == [False, True]
 
 
 def test_a_known_gap_is_no_surprise_until_a_case_finds_it(hunter: Hunter) -> None:
     unseen, seen = replace(mutant("same"), open="no case"), replace(wrong_at(0), open="no case")
-    assert not Hunt(unseen, hunter.hunt(unseen)).surprising
-    assert Hunt(seen, hunter.hunt(seen)).surprising
+    assert not Hunt(unseen, hunter.hunt(unseen)).is_surprising
+    assert Hunt(seen, hunter.hunt(seen)).is_surprising
 
 
 def test_a_reference_that_is_wrong_proves_nothing(hunter: Hunter, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +116,10 @@ def test_what_kinds_of_cases_cost_and_find() -> None:
 
 def test_documented_cases_are_asked_for_documented_faults() -> None:
     assert (
-        wanted([wrong_at(0), wrong_at(1, basis=MEASURED)], DOCUMENTED) == [wrong_at(0)]
-        or len(wanted([wrong_at(0), wrong_at(1, basis=MEASURED)], DOCUMENTED)) == 1
+        wanted_mutants([wrong_at(0), wrong_at(1, basis=MEASURED)], DOCUMENTED) == [wrong_at(0)]
+        or len(wanted_mutants([wrong_at(0), wrong_at(1, basis=MEASURED)], DOCUMENTED)) == 1
     )
-    assert len(wanted([wrong_at(0), wrong_at(1, basis=MEASURED)], MEASURED)) == 2
+    assert len(wanted_mutants([wrong_at(0), wrong_at(1, basis=MEASURED)], MEASURED)) == 2
 
 
 # What is found whenever another fault is
@@ -152,11 +152,11 @@ def test_what_is_no_fault_is_not_among_them(hunter: Hunter) -> None:
 def test_what_was_worked_out_holds_for_the_same_faults_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = [wrong_at(0), wrong_at(5), mutant("same", no_fault="it is the same")]
     monkeypatch.setattr(subsumption, "FILE", tmp_path / "hardest.json")
-    subsumption.known.cache_clear()
+    subsumption.known_hardest.cache_clear()
     assert left_out(OR, planted) == set()
     subsumption.write({OR: ["wrong-at-5"]}, {OR: digest(planted)})
     subsumption.write({"GEMM": ["x"]}, {"GEMM": "0"})
     assert left_out(OR, planted) == {"wrong-at-0"}
     assert left_out(OR, [*planted, wrong_at(1)]) == set()
     assert set(json.loads((tmp_path / "hardest.json").read_text(encoding="utf-8"))) == {OR, "GEMM"}
-    subsumption.known.cache_clear()
+    subsumption.known_hardest.cache_clear()

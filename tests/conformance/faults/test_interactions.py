@@ -20,7 +20,7 @@ from dmlcts.conformance.faults.interactions.dispatched import of_dispatch
 from dmlcts.conformance.faults.interactions.faults import KINDS as FAULTS
 from dmlcts.conformance.faults.interactions.faults import faults_of
 from dmlcts.conformance.faults.interactions.hunting import FOUND, NO_DESC, SURVIVES, Fate, hunt_interactions
-from dmlcts.conformance.faults.interactions.planting import Planted, planted, planted_as, spread
+from dmlcts.conformance.faults.interactions.planting import Planted, plant, planted_as, spread_numbers
 from dmlcts.conformance.faults.interactions.shares import page, shares, tables, too_few
 from dmlcts.conformance.faults.model.mutant import MutantBackend
 from dmlcts.generator.case.inputs import inputs
@@ -87,8 +87,8 @@ def test_a_dispatch_is_in_the_situation_that_its_case_makes() -> None:
 
 
 def test_planting_follows_the_seed() -> None:
-    some = [planted(OR, 1, number) for number in range(20)]
-    assert [one.mutant.fault.does for one in some] == [planted(OR, 1, number).mutant.fault.does for number in range(20)]
+    some = [plant(OR, 1, number) for number in range(20)]
+    assert [one.mutant.fault.does for one in some] == [plant(OR, 1, number).mutant.fault.does for number in range(20)]
     assert len({one.mutant.fault.does for one in some}) == 20
     assert sorted({len(one.conditions) for one in some}) == [2, 3]
     assert sum(len(one.conditions) == 2 for one in some) == 10
@@ -101,13 +101,13 @@ def test_planting_follows_the_seed() -> None:
 
 
 def test_faults_are_spread_over_operators() -> None:
-    assert {name: len(numbers) for name, numbers in spread("abcd", 10).items()} == {"a": 2, "b": 3, "c": 2, "d": 3}
-    assert list(spread("abcd", 2)) == ["b", "d"]
+    assert {name: len(numbers) for name, numbers in spread_numbers("abcd", 10).items()} == {"a": 2, "b": 3, "c": 2, "d": 3}
+    assert list(spread_numbers("abcd", 2)) == ["b", "d"]
 
 
 def _planted(*conditions: Condition) -> Planted:
     """A fault in the last element under conditions."""
-    one = planted(OR, 1, 0)
+    one = plant(OR, 1, 0)
     fault = next(fault for label, fault in faults_of(load(OR))["last element"] if label.endswith("last-is-0"))
     fault = replace(fault, where=lambda dispatch: all(condition.holds(of_dispatch(dispatch)) for condition in conditions))
     return Planted(replace(one.mutant, fault=fault), "last element", conditions)

@@ -31,7 +31,7 @@ def test_no_case_fails(operator: str) -> None:
 
 
 def test_laws_that_compare_exactly_would_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(computed, "_near", lambda one, other: np.zeros(one.shape, bool))
+    monkeypatch.setattr(computed, "_is_near", lambda one, other: np.zeros(one.shape, bool))
     _, alarms = false_alarms(SUBTRACT, "core", MEASURED)
     assert {alarm.relation for alarm in alarms} == {"of-a-negative"}
 

@@ -14,17 +14,17 @@ from dmlcts.conformance.faults.model.fault import (
     FLOATS,
     PRECISIONS,
     Fault,
-    after,
     as_bfloat16,
     as_float16,
     as_tf32,
-    changed,
+    change_result,
+    change_values,
     roundings,
-    skipped,
+    skip_stage,
     with_attributes,
     with_input,
 )
-from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend, fitted, stored
+from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend, fit_to_sizes, store_like
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import REJECTION, Case
@@ -210,10 +210,10 @@ def test_cases_in_which_it_cannot_show(fault: Fault, in_rejections: bool, elsewh
 
 def test_stages_are_changed_and_left_out() -> None:
     answer = Answer(np.array([1.0]), slack=0.5)
-    assert changed(answer, lambda x: 2 * x).value.tolist() == [2.0]
-    assert changed(answer, lambda x: 2 * x).slack == 0.5
-    assert after("a.b", lambda x: x + 1)["a.b"](lambda x, y: x * y, 3, y=4) == 13
-    assert skipped("a.b", 1)["a.b"](lambda x, y: x * y, 3, 4) == 4
+    assert change_values(answer, lambda x: 2 * x).value.tolist() == [2.0]
+    assert change_values(answer, lambda x: 2 * x).slack == 0.5
+    assert change_result("a.b", lambda x: x + 1)["a.b"](lambda x, y: x * y, 3, y=4) == 13
+    assert skip_stage("a.b", 1)["a.b"](lambda x, y: x * y, 3, 4) == 4
 
 
 @pytest.mark.parametrize(
@@ -257,16 +257,16 @@ def test_roundings_of_a_stage() -> None:
 )
 def test_values_become_an_output(values: Any, dtype: str, expected: list[float]) -> None:
     with np.errstate(all="ignore"):
-        found = stored(np.array(values), np.zeros(len(expected), dtype))
+        found = store_like(np.array(values), np.zeros(len(expected), dtype))
     assert found.tolist() == expected
 
 
 def test_arrays_of_other_sizes_are_cut_or_filled() -> None:
     array = np.arange(1, 7).reshape(2, 3)
-    assert fitted(array, (2, 2)).tolist() == [[1, 2], [4, 5]]
-    assert fitted(array, (3, 3)).tolist() == [[1, 2, 3], [4, 5, 6], [0, 0, 0]]
-    assert fitted(array, (1, 2, 3)).tolist() == [array.tolist()]
-    assert fitted(array[None], (2, 3)).tolist() == array.tolist()
+    assert fit_to_sizes(array, (2, 2)).tolist() == [[1, 2], [4, 5]]
+    assert fit_to_sizes(array, (3, 3)).tolist() == [[1, 2, 3], [4, 5, 6], [0, 0, 0]]
+    assert fit_to_sizes(array, (1, 2, 3)).tolist() == [array.tolist()]
+    assert fit_to_sizes(array[None], (2, 3)).tolist() == array.tolist()
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="this system has no such limit")

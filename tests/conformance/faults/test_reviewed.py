@@ -11,7 +11,7 @@ import pytest
 
 from dmlcts.conformance.faults import catalogue, reviewed
 from dmlcts.conformance.faults.catalogue import check_review, find_mutant, mutants_of
-from dmlcts.conformance.faults.reviewed import PROPERTIES, ReviewError, read_entries, review, unused
+from dmlcts.conformance.faults.reviewed import PROPERTIES, ReviewError, read_entries, review, unused_entries
 from dmlcts.spec.model.operator import DOCUMENTED, MEASURED
 from dmlcts.spec.reading.loader import load, operator_names
 
@@ -27,7 +27,7 @@ def test_an_entry_that_speaks_of_nothing_is_an_error(monkeypatch: pytest.MonkeyP
     entries = read_entries({"no_fault": [entry(), entry(faults=["strides/none"])], "measured": [entry(operators=["NONE"])]})
     monkeypatch.setattr(reviewed, "entries", lambda: entries)
     monkeypatch.setattr(catalogue, "mutants", lambda: planted)
-    assert [str(found) for found in unused([(ADD, "strides/ignored")])] == [
+    assert [str(found) for found in unused_entries([(ADD, "strides/ignored")])] == [
         "reviewed.yaml, no_fault, entry 2 (strides/none)",
         "reviewed.yaml, measured, entry 1 (strides/*)",
     ]

@@ -10,7 +10,7 @@ import pytest
 from dmlcts.conformance.faults.catalogue import find_mutant
 from dmlcts.conformance.faults.hunt.hunt import Hunter
 from dmlcts.conformance.faults.interactions.hunting import SURVIVES, Fate
-from dmlcts.conformance.faults.interactions.planting import planted, planted_as
+from dmlcts.conformance.faults.interactions.planting import plant, planted_as
 from dmlcts.conformance.faults.interactions.shares import too_few
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.facts.dispatch_rules import RULES
@@ -63,12 +63,12 @@ def test_each_rule_holds_of_some_cases_and_not_of_others(kind: str) -> None:
 
 
 def test_planting_by_rules_follows_the_seed_and_the_label() -> None:
-    one = planted(GEMM, 3, 28, by_rules=True)
+    one = plant(GEMM, 3, 28, by_rules=True)
     assert one.mutant.name == "GEMM/rule-3-28"
     assert 3 <= len(one.conditions) <= 5
     assert [c.words for c in planted_as(GEMM, "rule-3-28").conditions] == [c.words for c in one.conditions]
     assert find_mutant("GEMM/rule-3-28").fault.does == one.mutant.fault.does
-    assert one.mutant.fault.does != planted(GEMM, 3, 28).mutant.fault.does
+    assert one.mutant.fault.does != plant(GEMM, 3, 28).mutant.fault.does
 
 
 def test_typical_dispatches_find_faults_by_rules_that_combinations_do_not(tmp_path: object) -> None:
@@ -76,7 +76,7 @@ def test_typical_dispatches_find_faults_by_rules_that_combinations_do_not(tmp_pa
     situations = {id(trial): of_case(trial.case) for trial in hunter.trials if trial.case.kind != "property"}
     only_typical = 0
     for number in range(16):
-        one = planted(GEMM, 3, number, by_rules=True)
+        one = plant(GEMM, 3, number, by_rules=True)
 
         def meets(trial: object, one: object = one) -> bool:
             return id(trial) in situations and one.holds(situations[id(trial)])  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from dmlcts.conformance.faults.model.mutant import broken_rules
 from dmlcts.conformance.faults.transforms import attributes, conditions, memory, rules, strides, tensors
 from dmlcts.conformance.faults.transforms.tensors import axes_of, axis_label
 from dmlcts.generator.case.case import REFERENCE, REJECTION, Case
-from dmlcts.generator.negative.cases import unenforced
+from dmlcts.generator.negative.cases import unenforced_rules
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.spec.model.desc import OperatorDesc, ScaleBias
 from dmlcts.spec.model.operator import Operator
@@ -188,8 +188,8 @@ def test_one_tensor_is_looked_over_only_where_the_others_follow_the_rule() -> No
 
 
 def test_what_directml_accepts_is_no_rule() -> None:
-    lenient = next(load(name) for name in operator_names() if unenforced(load(name)))
-    for rule in unenforced(lenient):
+    lenient = next(load(name) for name in operator_names() if unenforced_rules(load(name)))
+    for rule in unenforced_rules(lenient):
         assert f"accepts/{rule.removeprefix('constraint/')}" not in made(rules, lenient.name)
 
 

@@ -26,7 +26,7 @@ from probing import (
 from dmlcts.conformance.probing.findings import accepted_beyond
 from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, ProbeAnswer, Probed, probe, probes
 from dmlcts.generator.case.case import Case
-from dmlcts.generator.negative.cases import negative_cases, negatives, unenforced
+from dmlcts.generator.negative.cases import negative_cases, negatives, unenforced_rules
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.model.measurement import ALL, MeasuredDifference
@@ -176,8 +176,8 @@ def test_a_rule_is_unenforced_once_every_case_that_breaks_it_was_accepted() -> N
             found_in(operator, lambda case: any(bound.short == 4 for bound in case.bindings.values())),
         )
     )
-    assert unenforced(operator.strict()) == unenforced(some) == set()
-    assert unenforced(every) == {f"binding/{name}/size" for name in ("InputTensor", "OutputTensor", "OutputIndicesTensor")}
+    assert unenforced_rules(operator.strict()) == unenforced_rules(some) == set()
+    assert unenforced_rules(every) == {f"binding/{name}/size" for name in ("InputTensor", "OutputTensor", "OutputIndicesTensor")}
 
 
 @pytest.mark.parametrize("name", operator_names())
@@ -206,7 +206,7 @@ def test_a_rule_enforced_in_part_stays_demanded(tmp_path: Path) -> None:
     before = rejected_rules(load(ROUND).strict())
     write(tmp_path, recorded(probed(ROUND, takes_odd_totals)))
     after = measured_in(tmp_path, ROUND)
-    assert [entry.what for entry in after.measured[0].accepts] == [
+    assert [entry.what for entry in after.probe_measurements[0].accepts] == [
         "tensor/InputTensor/total-size",
         "tensor/OutputTensor/total-size",
     ]
@@ -216,7 +216,7 @@ def test_a_rule_enforced_in_part_stays_demanded(tmp_path: Path) -> None:
 
 def test_what_another_implementation_accepts_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, replace(recorded(probed(SHIFT, takes_int8)), by="DirectMLike 1"), name=SHIFT)
-    assert measured_in(tmp_path, SHIFT).measured[0].accepts
+    assert measured_in(tmp_path, SHIFT).probe_measurements[0].accepts
     assert measured_in(tmp_path, SHIFT).accepts == ()
 
 

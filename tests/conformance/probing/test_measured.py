@@ -52,8 +52,8 @@ def test_the_file_of_one_measurement(tmp_path: Path) -> None:
     [file] = tmp_path.iterdir()
     assert file.name == "directml-9.9.yaml"
     assert file.read_text(encoding="utf-8") == FILE
-    assert measured_in(tmp_path, ROUND).measured == (MEASURED,)
-    assert measured_in(tmp_path, COUNT).measured == ()
+    assert measured_in(tmp_path, ROUND).probe_measurements == (MEASURED,)
+    assert measured_in(tmp_path, COUNT).probe_measurements == ()
 
 
 def test_writing_again_changes_nothing(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_measurement_replaces_its_own_and_no_other(tmp_path: Path) -> None:
     for measurement in (MEASURED, other, elsewhere, later):
         assert write(tmp_path, measurement) == 1
     assert {file.name for file in tmp_path.iterdir()} == {"directml-9.9.yaml", "directml-9.9-another-device.yaml", "else-1.yaml"}
-    assert sorted(measured_in(tmp_path, ROUND).measured, key=repr) == sorted((later, other, elsewhere), key=repr)
+    assert sorted(measured_in(tmp_path, ROUND).probe_measurements, key=repr) == sorted((later, other, elsewhere), key=repr)
 
 
 def test_an_operator_says_only_how_it_differs(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_an_operator_says_only_how_it_differs(tmp_path: Path) -> None:
     }
     assert write_measurements(tmp_path, [(load(name), measurement) for name, measurement in found.items()]) == 5
     for name, measurement in found.items():
-        [read] = measured_in(tmp_path, name).measured
+        [read] = measured_in(tmp_path, name).probe_measurements
         assert replace(read, accepts=()) == replace(measurement, accepts=())
         assert set(read.accepts) == set(measurement.accepts)
     [file] = tmp_path.iterdir()
@@ -126,7 +126,7 @@ def test_every_text_comes_back(tmp_path: Path) -> None:
         unknown=DIFFERENCES[1:],
     )
     write(tmp_path, found)
-    assert measured_in(tmp_path, ROUND).measured == (found,)
+    assert measured_in(tmp_path, ROUND).probe_measurements == (found,)
 
 
 def test_what_every_tensor_has_is_written_once_with_its_ways(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_what_every_tensor_has_is_written_once_with_its_ways(tmp_path: Path) -> 
     data = yaml.safe_load(file.read_text(encoding="utf-8"))
     entry = {"rule": "binding/*/size", "ways": ["binding/size/*-4"], "types": "all", "waived": True}
     assert data["operators"][ROUND]["accepts"] == [entry]
-    assert measured_in(tmp_path, ROUND).measured[0].accepts == accepts
+    assert measured_in(tmp_path, ROUND).probe_measurements[0].accepts == accepts
 
 
 def test_what_is_usual_stays_beside_what_is_waived(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_is_usual_stays_beside_what_is_waived(tmp_path: Path) -> None:
     lists = {ROUND: usual, "ELEMENT_WISE_ABS": usual, "ELEMENT_WISE_SIGN": (*usual, waived)}
     write_measurements(tmp_path, [(load(name), replace(MEASURED, accepts=accepts)) for name, accepts in lists.items()])
     for name, accepts in lists.items():
-        assert set(measured_in(tmp_path, name).measured[0].accepts) == set(accepts)
+        assert set(measured_in(tmp_path, name).probe_measurements[0].accepts) == set(accepts)
 
 
 def test_long_lists_are_cut_short_and_what_waives_is_not(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_long_lists_are_cut_short_and_what_waives_is_not(tmp_path: Path) -> None
     types = tuple(choice.label for choice in plan_of(load(COUNT)).choices)
     accepts = (MeasuredDifference("enum/X", ways, types, waived=True),)
     write(tmp_path, replace(MEASURED, cells=144, accepts=accepts, refuses=(MeasuredDifference("x", ways, ways),)), name=COUNT)
-    [found] = measured_in(tmp_path, COUNT).measured
+    [found] = measured_in(tmp_path, COUNT).probe_measurements
     assert found.refuses == (MeasuredDifference("x", (*ways[:12], "and 28 more"), (*ways[:12], "and 28 more")),)
     assert found.accepts == accepts
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_wrong_names_the_place_and_is_left_alone(tmp_path: Path, 
     file = tmp_path / "directml-9.9.yaml"
     file.write_text(FILE.replace(old, new), encoding="utf-8")
     with pytest.raises(SpecError) as raised:
-        _ = measured_in(tmp_path, ROUND).measured
+        _ = measured_in(tmp_path, ROUND).probe_measurements
     assert problem in str(raised.value)
     assert str(raised.value).startswith(f"{file}:")
     with pytest.raises(SpecError):
@@ -199,7 +199,7 @@ def test_the_packages_files_are_as_they_would_be_written() -> None:
     """So that a probe of one operator changes the lines of that operator alone."""
     for file in measured_folder().glob("*.yaml"):
         names = yaml.safe_load(file.read_text(encoding="utf-8"))["operators"]
-        found = [(load(name), measurement) for name in names for measurement in load(name).measured]
+        found = [(load(name), measurement) for name in names for measurement in load(name).probe_measurements]
         assert file_text(found) == file.read_text(encoding="utf-8")
 
 
@@ -207,7 +207,7 @@ def test_the_packages_files_are_as_they_would_be_written() -> None:
 def test_what_was_measured_is_about_the_tables(name: str) -> None:
     """Who changes a table measures anew: `dmlcts probe --write`."""
     operator = load(name)
-    for measurement in operator.measured:
+    for measurement in operator.probe_measurements:
         cells = {  # tables of different attributes may list the same
             (table.level, name, data_type, count)
             for table in operator.tables(feature_level(measurement.level))

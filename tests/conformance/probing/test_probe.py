@@ -28,7 +28,7 @@ from probing import (
 
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.probing.findings import accepted_beyond, ranges, refused_promises, unanswered
+from dmlcts.conformance.probing.findings import accepted_beyond, ranges, refused_promises, unanswered_promises
 from dmlcts.conformance.probing.measured import differs
 from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Probe, ProbeAnswer, Probed, ask, probe, probes
 from dmlcts.spec.model.abi import feature_level
@@ -328,7 +328,7 @@ def test_a_promise_is_unknown_where_one_probe_was_refused_and_another_not_answer
     answers = ((each, ProbeAnswer(REFUSED, "create", "create")), (each, ProbeAnswer("unknown", "it hung")))
     found = Probed(load(ROUND), feature_level(LEVEL), answers)
     assert set(found.promises().values()) == {"unknown"}
-    assert [entry.what for entry in (*refused_promises(found), *unanswered(found))] == ["table", "table"]
+    assert [entry.what for entry in (*refused_promises(found), *unanswered_promises(found))] == ["table", "table"]
     accepted = Probed(load(ROUND), feature_level(LEVEL), ((each, ProbeAnswer(ACCEPTED)), *answers))
     assert set(accepted.promises().values()) == {"confirmed"}
 

@@ -121,7 +121,7 @@ def test_write_and_table(
         assert invoke(ROUND, SHIFT, "--write", "--table", out) == 1
         assert changed in capsys.readouterr().out
     for name in (ROUND, SHIFT):
-        [found] = measured_in(folder, name).measured
+        [found] = measured_in(folder, name).probe_measurements
         assert (found.by, found.command) == ("DirectML 9.9", f"dmlcts probe --backend reference {name}")
     assert out.read_bytes().count(b"\n## ELEMENT_WISE_") == 2
     assert b"\r" not in out.read_bytes()

@@ -104,7 +104,7 @@ def test_a_fault_that_always_shows_has_one_cause(tmp_path: Path) -> None:
     found = searched(Always(), tmp_path, 1)
     assert {result.status for _, result in found} == {FAIL}
     assert len(causes_in(found)) == 1
-    (cause,) = Causes(tmp_path / journal.FOLDER).of(ADD)
+    (cause,) = Causes(tmp_path / journal.FOLDER).causes_of(ADD)
     assert not cause.can_be_told
 
 
@@ -129,13 +129,13 @@ def test_processes_share_causes_and_damage_costs_only_what_is_known(tmp_path: Pa
     assert one.first("A", cause) == "A/1"
     assert other.first("A", replace(cause, case="A/2")) == "A/1"
     assert other.first("A", replace(cause, case="A/3", status="waived")) == "A/3"
-    assert [known.case for known in one.of("A")] == ["A/1", "A/3"]
-    assert one.of("B") == []
+    assert [known.case for known in one.causes_of("A")] == ["A/1", "A/3"]
+    assert one.causes_of("B") == []
     for line in (b"{}\n", b"[1]\n", b'{"case": 1}\n', b"[" * 100_000 + b"\n", b"\xff\n"):
         with (tmp_path / "A.causes").open("ab") as stream:
             stream.write(line)
-        assert [known.case for known in one.of("A")] in (["A/1", "A/3"], [])
-    assert one.of("A") == []  # no UTF-8
+        assert [known.case for known in one.causes_of("A")] in (["A/1", "A/3"], [])
+    assert one.causes_of("A") == []  # no UTF-8
 
 
 def test_a_case_shows_a_cause_only_if_it_meets_all_needs_and_fails_in_the_same_check(tmp_path: Path) -> None:
@@ -143,12 +143,12 @@ def test_a_case_shows_a_cause_only_if_it_meets_all_needs_and_fails_in_the_same_c
     cause = Cause("A/1", ("fail", "Output"), (Need((), (("layout A", "spread"), ("rank", "3"))), Need((), (), (("N", 4),))), "fail")
     causes.first("A", cause)
     meets = Traits({"layout A": "spread", "rank": "5"}, {"N": 4})
-    assert causes.met("A", meets, cause.check) == cause
-    assert causes.met("A", meets, ("fail", "Other")) is None
-    assert causes.met("A", meets, cause.check, {cause.signature}) is None
+    assert causes.met_cause("A", meets, cause.check) == cause
+    assert causes.met_cause("A", meets, ("fail", "Other")) is None
+    assert causes.met_cause("A", meets, cause.check, {cause.signature}) is None
     for values, sizes in (({"layout A": "gap", "rank": "5"}, {"N": 4}), ({"layout A": "spread", "rank": "2"}, {"N": 4}),
                           ({"layout A": "spread", "rank": "5"}, {"N": 3}), ({}, {})):  # fmt: skip
-        assert causes.met("A", Traits(values, sizes), cause.check) is None
+        assert causes.met_cause("A", Traits(values, sizes), cause.check) is None
 
 
 def test_after_many_cases_that_were_simplified_in_vain_the_likeliest_cause_is_taken(tmp_path: Path) -> None:

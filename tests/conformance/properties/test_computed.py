@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dmlcts.conformance.properties.computed import Computed, moving
+from dmlcts.conformance.properties.computed import Computed, move_arguments
 
 X = Computed(np.array([[1.0, 2.0], [3.0, 4.0]]), lambda: np.array([[0.5, 0.0], [0.25, 0.0]]))
 Y = Computed(np.array([[1.5, 2.0], [3.5, 4.5]]), lambda: np.array([[0.0, 0.0], [0.25, 0.25]]))
@@ -41,8 +41,8 @@ def test_errors_are_not_worked_out_without_need() -> None:
         (X / 4, [[0.125, 0], [0.0625, 0]]),
         (X[:, :1], [[0.5], [0.25]]),
         (np.maximum(X, Y), [[0.5, 0], [0.25, 0.25]]),
-        (moving(np.swapaxes)(X, 0, 1), [[0.5, 0.25], [0, 0]]),
-        (moving(lambda a, b, axis: np.concatenate((a, b), axis))(X, Y, 1), [[0.5, 0, 0, 0], [0.25, 0, 0.25, 0.25]]),
+        (move_arguments(np.swapaxes)(X, 0, 1), [[0.5, 0.25], [0, 0]]),
+        (move_arguments(lambda a, b, axis: np.concatenate((a, b), axis))(X, Y, 1), [[0.5, 0, 0, 0], [0.25, 0, 0.25, 0.25]]),
     ],
 )
 def test_errors_follow(found: object, expected: list[object]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from records import run
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.properties.simplified import simplified
+from dmlcts.conformance.properties.simplified import simplify
 from dmlcts.conformance.runner.explaining import simplest
 from dmlcts.conformance.runner.explaining.explain import explain
 from dmlcts.generator.case.case import REFERENCE, Case
@@ -53,7 +53,7 @@ def large() -> Case:
 
 def test_what_is_left_is_what_the_failure_needs() -> None:
     backend = FirstBatchOnly()
-    found = simplified(large(), backend, backend.info, 30.0, monotonic() + 30)
+    found = simplify(large(), backend, backend.info, 30.0, monotonic() + 30)
     assert found is not None
     assert found.case.desc.constant("TransB") == "TRANSPOSE"
     assert found.case.desc.tensor("OutputTensor").count == 2
@@ -64,8 +64,8 @@ def test_what_is_left_is_what_the_failure_needs() -> None:
 
 def test_a_case_that_passes_and_one_without_time_are_left() -> None:
     right, wrong = ReferenceBackend(), FirstBatchOnly()
-    assert simplified(large(), right, right.info, 30.0, monotonic() + 30) is None
-    assert simplified(large(), wrong, wrong.info, 30.0, monotonic() - 1) is None
+    assert simplify(large(), right, right.info, 30.0, monotonic() + 30) is None
+    assert simplify(large(), wrong, wrong.info, 30.0, monotonic() - 1) is None
     assert wrong.dispatches == 1
 
 

@@ -32,7 +32,7 @@ def after(*endings: Ending, operator: str = OPERATOR) -> Breaker:
     """What is stopped after these cases of an operator in one process."""
     found = Breaker()
     for ending in endings:
-        found.ran(0, operator, ending)
+        found.on_ending(0, operator, ending)
     return found
 
 
@@ -72,11 +72,11 @@ def test_each_process_counts_for_itself() -> None:
     """Beside a host that is well, one that is ill turns no more than its own cases into errors."""
     found = Breaker()
     for _ in range(19):
-        found.ran(0, OPERATOR, CRASH)
-        found.ran(1, OPERATOR, PASS)
-        found.ran(2, OPERATOR, CRASH)
+        found.on_ending(0, OPERATOR, CRASH)
+        found.on_ending(1, OPERATOR, PASS)
+        found.on_ending(2, OPERATOR, CRASH)
     assert found.operators == {}
-    found.ran(2, OPERATOR, CRASH)
+    found.on_ending(2, OPERATOR, CRASH)
     assert found.operators
 
 
@@ -92,7 +92,7 @@ def test_operators_that_are_stopped_in_a_row_stop_the_run() -> None:
         found = Breaker()
         for operator, ending in parts:
             for _ in range(20 if ending == CRASH else 1):
-                found.ran(0, operator, ending)
+                found.on_ending(0, operator, ending)
         return found
 
     crashing = [(f"OPERATOR_{index}", CRASH) for index in range(OPERATORS)]
@@ -166,11 +166,11 @@ def ran(record: Record) -> dict[str, int]:
 def test_what_was_on_its_way_when_an_operator_was_stopped_counts_for_no_other() -> None:
     stops = Breaker()
     for _ in range(breaker.LIMIT + 1):
-        stops.ran(0, "A", Ending(CRASHED, "x"))
+        stops.on_ending(0, "A", Ending(CRASHED, "x"))
     for _ in range(breaker.LIMIT - 1):
-        stops.ran(0, "B", Ending(CRASHED, "x"))
+        stops.on_ending(0, "B", Ending(CRASHED, "x"))
     assert list(stops.operators) == ["A"]
-    stops.ran(0, "B", Ending(CRASHED, "x"))
+    stops.on_ending(0, "B", Ending(CRASHED, "x"))
     assert list(stops.operators) == ["A", "B"]
 
 

@@ -15,7 +15,7 @@ from records import run
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner.explaining import across, known
 from dmlcts.conformance.runner.explaining.explain import explain
-from dmlcts.conformance.runner.explaining.known import unexplained
+from dmlcts.conformance.runner.explaining.known import unexplained_operators
 from dmlcts.generator.case.case import REFERENCE, REJECTION, RELATION, VALUES, Case
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.generator.values.layouts import layout_of
@@ -256,10 +256,10 @@ def test_what_the_suite_does_not_have_is_left_out_and_counted() -> None:
 
 def test_no_rows_are_computed_for_an_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
     found = record(lambda case: FAIL if transposed(case) else PASS)
-    assert unexplained(found) == []
+    assert unexplained_operators(found) == []
     monkeypatch.setattr(known, "is_stale", lambda operator: operator.name == ADD)
     monkeypatch.setattr(known, "operator_cases", None)
-    assert unexplained(found) == [ADD]
+    assert unexplained_operators(found) == [ADD]
     (explanation,) = explain(found)
     assert re.fullmatch(rf"failures of [0-9]+ cases are not explained, .* `dmlcts spec arrays {ADD}`", explanation.text)
 

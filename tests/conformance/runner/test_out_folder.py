@@ -11,7 +11,7 @@ import pytest
 from commands import dmlcts
 
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.folder.out_folder import LOCK, claimed
+from dmlcts.conformance.runner.folder.out_folder import LOCK, claim_folder
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.record import Record
@@ -28,7 +28,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_a_second_run_is_refused_and_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dmlcts(*RUN, tmp_path) == 0
     before = content(tmp_path)
-    with claimed(tmp_path):
+    with claim_folder(tmp_path):
         assert dmlcts(*RUN, tmp_path) == 2
         assert dmlcts("report", tmp_path, "--out", tmp_path) == 2
     assert capsys.readouterr().err.count(f"another run is writing to the output folder {tmp_path}") == 2
@@ -38,12 +38,12 @@ def test_a_second_run_is_refused_and_changes_nothing(tmp_path: Path, capsys: pyt
 
 def test_a_lock_does_not_outlive_the_process_that_had_it(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from dmlcts.conformance.runner.folder.out_folder import claimed\n"
-        "with claimed(Path(sys.argv[1])): os._exit(9)"
+        "import os, sys; from pathlib import Path; from dmlcts.conformance.runner.folder.out_folder import claim_folder\n"
+        "with claim_folder(Path(sys.argv[1])): os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == 9
     assert (tmp_path / LOCK).exists()
-    with claimed(tmp_path):
+    with claim_folder(tmp_path):
         pass
 
 
@@ -126,7 +126,7 @@ def test_examples_of_an_earlier_run_go_with_it_and_other_files_stay(tmp_path: Pa
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("", encoding="utf-8")
-    with pytest.raises(UsageError, match="cannot be written"), claimed(tmp_path / "out"):
+    with pytest.raises(UsageError, match="cannot be written"), claim_folder(tmp_path / "out"):
         pass
 
 

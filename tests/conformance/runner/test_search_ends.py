@@ -18,7 +18,7 @@ from rich.console import Console
 
 from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.folder.complete import completed
+from dmlcts.conformance.runner.folder.complete import complete_record
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.conformance.runner.run import run
@@ -84,12 +84,12 @@ def test_an_operator_is_lacking_only_where_no_search_came_to_it(early: Record) -
 
 def test_an_operator_that_the_journal_lacks_is_an_error_of_the_others(early: Record) -> None:
     class Watcher:
-        def listed(self, cases: int, done: int) -> None: ...
-        def ran(self, status: str) -> None: ...
+        def on_cases(self, cases: int, done: int) -> None: ...
+        def on_result(self, status: str) -> None: ...
 
     plan = RunPlan(NAMES[:1], Watcher())
     with pytest.raises(RecordError, match="it lacks ELEMENT_WISE"):
-        completed(replace(early, results=()), plan)
+        complete_record(replace(early, results=()), plan)
 
 
 def test_a_failure_that_nobody_reported_any_more_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

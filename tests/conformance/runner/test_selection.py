@@ -340,10 +340,10 @@ def test_an_operator_whose_name_has_a_word_of_the_expression_runs_first() -> Non
 
 
 class _Nobody:
-    def listed(self, cases: int, done: int) -> None:
+    def on_cases(self, cases: int, done: int) -> None:
         pass
 
-    def ran(self, status: str) -> None:
+    def on_result(self, status: str) -> None:
         pass
 
 
@@ -355,10 +355,10 @@ def test_a_plan_hands_out_each_case_once_and_takes_back_what_did_not_run() -> No
     assert plan.take("A", 50) == [2, 3]
     assert (plan.left, plan.not_listed) == ({}, ("B",))
     plan.give_back("A", [3])
-    plan.ran("A", 0, "fail")
-    assert not plan.stopped
-    plan.ran("A", 2, "error")
-    assert plan.stopped
+    plan.on_result("A", 0, "fail")
+    assert not plan.is_stopped
+    plan.on_result("A", 2, "error")
+    assert plan.is_stopped
     plan.add("B", ["B/1"])
     assert (plan.left, plan.not_listed) == ({}, ())
 

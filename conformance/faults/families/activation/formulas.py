@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.families.elements import Types, function, result, rounded, step, stored, table
+from dmlcts.conformance.faults.families.elements import Types, change_stored, function, result, round_steps, step, table
 from dmlcts.conformance.faults.model.fault import FLOATS, SINGLE, Fault, Table, roundings
 from dmlcts.reference.answer import Array
 from dmlcts.reference.operators.element_wise.special_functions import erf
@@ -16,7 +16,7 @@ from dmlcts.reference.operators.element_wise.special_functions import erf
 _PASSES, _LIMIT, _SHORT = "activation.passes", "activation.limit", ("INT16", "INT32")
 
 
-def _below(does: str, instead: Callable[..., Any], types: Types = ()) -> Fault:
+def _instead_below(does: str, instead: Callable[..., Any], types: Types = ()) -> Fault:
     """``instead(x, slope)`` below 0."""
     return result(does, lambda y, x, s: np.where(x >= 0, x, instead(x, s)), types)
 
@@ -61,10 +61,10 @@ def _celu(x: Array, curve: Array) -> Array:
 
 
 _FAULTS: Table = {
-    "IDENTITY": {"limited": stored("limits to -1 and 1", lambda y, x: np.clip(y, -1, 1))},
-    "RELU SHRINK HARD_SIGMOID": {"nan-kept": stored("gives NaN for NaN", lambda y, x: np.where(np.isnan(x), x, y), FLOATS)},
+    "IDENTITY": {"limited": change_stored("limits to -1 and 1", lambda y, x: np.clip(y, -1, 1))},
+    "RELU SHRINK HARD_SIGMOID": {"nan-kept": change_stored("gives NaN for NaN", lambda y, x: np.where(np.isnan(x), x, y), FLOATS)},
     "RELU": {
-        "leaky": stored("multiplies what is below 0 by 0.01", lambda y, x: np.where(x < 0, 0.01 * x, x), FLOATS),
+        "leaky": change_stored("multiplies what is below 0 by 0.01", lambda y, x: np.where(x < 0, 0.01 * x, x), FLOATS),
         "six": function("limits to 6", lambda x: np.clip(x, 0, 6)),
     },
     "RELU_GRAD": {
@@ -72,19 +72,19 @@ _FAULTS: Table = {
         "passes-at-minus-0": step("lets the gradient pass at -0", _PASSES, lambda x: (x > 0) | ((x == 0) & np.signbit(x)), FLOATS),
         "passes-at-nan": step("lets the gradient pass at NaN", _PASSES, lambda x: ~(x <= 0), FLOATS),
         "low-byte": step("tests the low byte", _PASSES, lambda x: (x > 0) & (x & 0xFF != 0), _SHORT),
-        "gradient-limited": stored("limits the gradient to -1 and 1", lambda y, x, g: np.maximum(np.minimum(y, 1), -1.0)),
+        "gradient-limited": change_stored("limits the gradient to -1 and 1", lambda y, x, g: np.maximum(np.minimum(y, 1), -1.0)),
     },
     "PARAMETERIZED_RELU LEAKY_RELU": {
-        **rounded("products", lambda f: lambda x, s: f(f(x) * f(s)), _below),
+        **round_steps("products", lambda f: lambda x, s: f(f(x) * f(s)), _instead_below),
         "larger": function("gives the larger of the input and the product", lambda x, s: np.maximum(x, s * x)),
     },
     "PARAMETERIZED_RELU": {
-        "slope-at-most-1": _below("limits slopes to 1", lambda x, s: np.minimum(s, 1) * x),
-        "slope-cut": _below("cuts slopes to integers", lambda x, s: np.trunc(s) * x, FLOATS),
-        "slope-of-one-byte": _below("reads the low byte of slopes", lambda x, s: s.astype("i1") * x, _SHORT),
+        "slope-at-most-1": _instead_below("limits slopes to 1", lambda x, s: np.minimum(s, 1) * x),
+        "slope-cut": _instead_below("cuts slopes to integers", lambda x, s: np.trunc(s) * x, FLOATS),
+        "slope-of-one-byte": _instead_below("reads the low byte of slopes", lambda x, s: s.astype("i1") * x, _SHORT),
         "from-minus-1": function("keeps what is above -1", lambda x, s: np.where(x > -1, x, s * x), FLOATS),
     },
-    "LINEAR HARD_SIGMOID HARD_SWISH": {**rounded("products", lambda f: lambda x, a, b: f(a * x) + b, _line)},
+    "LINEAR HARD_SIGMOID HARD_SWISH": {**round_steps("products", lambda f: lambda x, a, b: f(a * x) + b, _line)},
     "HARD_SIGMOID HARD_SWISH": {
         "not-below": step("does not limit to 0", _LIMIT, lambda line: np.minimum(line, 1)),
         "not-above": step("does not limit to 1", _LIMIT, lambda line: np.maximum(line, 0)),
@@ -99,7 +99,7 @@ _FAULTS: Table = {
         "wraps": step("lets integers wrap around", "activation.to_integer", lambda y, dtype: np.int64(np.rint(y)).astype(dtype)),
     },
     "SOFTSIGN": {
-        **rounded("divisors", lambda f: lambda x: x / f(1 + np.abs(x))),
+        **round_steps("divisors", lambda f: lambda x: x / f(1 + np.abs(x))),
         "without-magnitude": function("divides by 1 + x", lambda x: x / (1 + x)),
         "sign-beyond-1000": result("gives the sign beyond 1,000", lambda y, x: np.where(np.abs(x) > 1000, np.sign(x), y)),
         "infinity-as-1": result("gives 1 for infinity", lambda y, x: np.where(np.isinf(x), np.sign(x), y)),

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.families.elements import as_unsigned, function, low, operands, result, rounded, stored, table, width
+from dmlcts.conformance.faults.families.elements import (
+    as_unsigned,
+    change_stored,
+    function,
+    low,
+    operands,
+    result,
+    round_steps,
+    table,
+    width,
+)
 from dmlcts.conformance.faults.model.fault import FLOATS, HALF, INTEGERS, LONG, SIGNED, SINGLE, UNSIGNED, WIDE, Fault, Inputs, Table
 from dmlcts.reference.answer import Array
 from dmlcts.reference.registry import compute
@@ -17,7 +27,7 @@ _INT32 = ("INT32", "UINT32")
 _NARROW = (*SIGNED[:3], *UNSIGNED[:3])
 
 
-def _saturated(right: Any, given: Any, xp: Any, a: Array, b: Array) -> Array:
+def _saturate(right: Any, given: Any, xp: Any, a: Array, b: Array) -> Array:
     """Exactly, and what the type does not hold as its least or largest number."""
     limits = np.iinfo(a.dtype)
     return np.clip(given(np, a.astype(object), b.astype(object)), int(limits.min), int(limits.max)).astype(a.dtype)
@@ -49,7 +59,7 @@ def _reciprocal_of_16_bits(a: Array, b: Array) -> Array:
 
 _FAULTS: Table = {
     "ADD SUBTRACT MULTIPLY DIFFERENCE_SQUARE": {
-        "saturates": Fault("saturates where it must wrap around", types=INTEGERS, stages={"element_wise.function": _saturated}),
+        "saturates": Fault("saturates where it must wrap around", types=INTEGERS, stages={"element_wise.function": _saturate}),
     },
     "ADD SUBTRACT MULTIPLY": {"low-32-bits": result("gives the low 32 bits alone", lambda y, a, b: low(32)(y), LONG)},
     "ADD": {
@@ -65,7 +75,7 @@ _FAULTS: Table = {
     },
     "DIFFERENCE_SQUARE": {
         "expanded": function("computes a * a - 2 * a * b + b * b", lambda a, b: a * a - np.float32(2 * a * b) + b * b, SINGLE),
-        **rounded("difference", lambda f: lambda a, b: f(a - b) ** 2),
+        **round_steps("difference", lambda f: lambda a, b: f(a - b) ** 2),
     },
     "MEAN": {
         "floored": function("rounds odd sums of integers down", lambda a, b: (a + b) >> 1, ("INT32",)),
@@ -96,11 +106,13 @@ _FAULTS: Table = {
     "MODULUS_FLOOR MODULUS_TRUNCATE": {
         "nearest": function("gives what is left of the nearest multiple", lambda a, b: a - b * np.rint(a / b), FLOATS),
         "in-float32": function("works on integers in FLOAT32", _in_type("f4", lambda a, b: a - b * np.trunc(a / b)), WIDE),
-        "infinite-as-c": stored("gives A for an infinite B, as C's fmod", lambda y, a, b: np.where(np.isinf(b), a, y), FLOATS),
+        "infinite-as-c": change_stored(
+            "gives A for an infinite B, as C's fmod", lambda y, a, b: np.where(np.isinf(b), a, y), FLOATS
+        ),
         "divisor-added": result("adds B to negative remainders", lambda y, a, b: np.where(y < 0, y + b, y), FLOATS + SIGNED),
         "divisor-of-a-multiple": result("gives B for its multiples", lambda y, a, b: np.where((y == 0) & (b != 0), b, y)),
     },
-    "ABS": {"ones-complement": stored("inverts the bits of negative integers", lambda y, x: np.where(x < 0, ~x, y), SIGNED)},
+    "ABS": {"ones-complement": change_stored("inverts the bits of negative integers", lambda y, x: np.where(x < 0, ~x, y), SIGNED)},
     "NEGATE": {
         "low-half": function("negates the low 32 bits", lambda x: (x & ~0xFFFFFFFF) | (-x & 0xFFFFFFFF), ("INT64",)),
     },

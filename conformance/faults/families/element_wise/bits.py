@@ -36,13 +36,13 @@ def _infinity(x: Array) -> Array:
     return (_top(x) - 1) & ~(2 * _quiet(x) - 1)
 
 
-def _flushed(x: Array) -> Array:
+def _flush(x: Array) -> Array:
     return np.where(x & _infinity(x) == 0, x & _top(x), x)
 
 
 _MOVES: Mapping[str, tuple[str, Change]] = {
     "nan-quieted": ("makes signalling NaN quiet", lambda x: np.where(x & ~_top(x) > _infinity(x), x | _quiet(x), x)),
-    "denormals-flushed": ("makes denormals zero", _flushed),
+    "denormals-flushed": ("makes denormals zero", _flush),
     "minus-zero-lost": ("makes -0 +0", lambda x: np.where(x == _top(x), 0 * x, x)),
 }
 """What becomes of floats' bit patterns that are moved as numbers."""
@@ -59,7 +59,7 @@ _INPUTS_MOVED: Faults = {
 }
 
 
-def _through(type_: str) -> Change:
+def _convert_through(type_: str) -> Change:
     """Integers converted to a floating-point type and back."""
     largest = np.nextafter(np.dtype(type_).type(2.0**64), np.dtype(type_).type(0))
     return lambda x: np.minimum(x.astype(type_), largest).astype("u8").astype(x.dtype)
@@ -72,7 +72,7 @@ def _magnitude(x: Array) -> Array:
 # Shifts: NumPy shifts by the width and more to 0
 
 
-def _masked(shift: Shift, mask: int) -> Shift:
+def _mask_amounts(shift: Shift, mask: int) -> Shift:
     """Amounts cut to the bits of ``mask``, and the shift in a register of 64 bits."""
     return lambda a, b: shift(a.astype("u8"), b.astype("u8") & np.uint64(mask)).astype(a.dtype)
 
@@ -81,7 +81,9 @@ def _shifts(shift: Shift) -> Faults:
     """Of one direction."""
     masks = {"UINT8": (7,), "UINT16": (7, 15), "UINT32": (15, 63), "UINT64": (31,)}
     return {
-        f"{type_.lower()}-amount-masked-{mask}": function(f"masks {type_}'s amounts with {mask}", _masked(shift, mask), (type_,))
+        f"{type_.lower()}-amount-masked-{mask}": function(
+            f"masks {type_}'s amounts with {mask}", _mask_amounts(shift, mask), (type_,)
+        )
         for type_, known in masks.items()
         for mask in known
     } | {
@@ -90,7 +92,7 @@ def _shifts(shift: Shift) -> Faults:
     }
 
 
-def _divided(a: Array, b: Array) -> Array:
+def _divide_as_floats(a: Array, b: Array) -> Array:
     """In FLOAT32 or FLOAT64, as wide as the integers are."""
     real = f"f{a.dtype.itemsize}"
     return np.minimum(np.floor(a.astype(real) / np.exp2(b.astype(real))), 2.0**63).astype(a.dtype)
@@ -103,22 +105,22 @@ def _arithmetic(a: Array, b: Array) -> Array:
 _FAULTS: Table = {
     "AND OR XOR NOT": {
         "low-32-bits": result("gives the low 32 bits alone", lambda y, *_: low(32)(y), _BITS_64),
-        "uint64-through-float64": result("converts UINT64 to FLOAT64", lambda y, *_: _through("f8")(y), ("UINT64",)),
-        "uint32-through-float32": result("converts UINT32 to FLOAT32", lambda y, *_: _through("f4")(y), ("UINT32",)),
+        "uint64-through-float64": result("converts UINT64 to FLOAT64", lambda y, *_: _convert_through("f8")(y), ("UINT64",)),
+        "uint32-through-float32": result("converts UINT32 to FLOAT32", lambda y, *_: _convert_through("f4")(y), ("UINT32",)),
     },
     "NOT": {"magnitude": operands("inverts the bits of the magnitude", _magnitude, SIGNED)},
     "SHIFT_RIGHT": {
         **_shifts(np.right_shift),
         **{f"arithmetic-{type_.lower()}": function(f"shifts {type_} with its sign", _arithmetic, (type_,)) for type_ in UNSIGNED},
-        "divides": function("divides in FLOAT32 or FLOAT64", _divided, ("UINT32", "UINT64")),
+        "divides": function("divides in FLOAT32 or FLOAT64", _divide_as_floats, ("UINT32", "UINT64")),
     },
     "SHIFT_LEFT": {**_shifts(np.left_shift)},
     "COUNT": {
         "6-bit-count": result("keeps 6 bits of counts", lambda count, x: count % 64, _BITS_64),
         "low-32-bits": operands("counts the low 32 bits alone", low(32), _BITS_64),
         **{f"{type_.lower()}-magnitude": operands(f"counts the magnitude of {type_}", _magnitude, (type_,)) for type_ in SIGNED},
-        "uint64-through-float64": operands("converts UINT64 to FLOAT64", _through("f8"), ("UINT64",)),
-        "uint32-through-float32": operands("converts UINT32 to FLOAT32", _through("f4"), ("UINT32",)),
+        "uint64-through-float64": operands("converts UINT64 to FLOAT64", _convert_through("f8"), ("UINT64",)),
+        "uint32-through-float32": operands("converts UINT32 to FLOAT32", _convert_through("f4"), ("UINT32",)),
     },
 }
 

@@ -11,12 +11,12 @@ from dmlcts.conformance.faults.families.elements import (
     Types,
     as_signed,
     as_unsigned,
+    change_stored,
     function,
     low,
     operands,
     result,
     step,
-    stored,
     table,
 )
 from dmlcts.conformance.faults.model.fault import FLOATS, LONG, PRECISIONS, SIGNED, SINGLE, UNSIGNED, Fault, Faults, Table
@@ -55,7 +55,7 @@ _IN_ORDER: Mapping[str, tuple[str, Seen, Types]] = {
 def _extreme(before: Any) -> Faults:
     """NaN beside a number: DirectML.dll gives the number."""
     return {
-        label: stored(does, lambda y, a, b, seen=seen: np.where(before(seen(a), seen(b)), a, b), types)
+        label: change_stored(does, lambda y, a, b, seen=seen: np.where(before(seen(a), seen(b)), a, b), types)
         for label, (does, seen, types) in {**_SEEN, **_IN_ORDER}.items()
     } | {
         "nan-for-nan-in-b": function("gives NaN where B is NaN", lambda a, b: np.where(before(a, b), a, b), FLOATS),
@@ -88,7 +88,9 @@ def _infinite(does: str, which: Seen) -> Fault:
 
 
 _FAULTS: Table = {
-    "LOGICAL_* IS_*": {"all-ones": stored("gives all ones for what is true", lambda y, *_: np.where(y, np.iinfo(y.dtype).max, 0))},
+    "LOGICAL_* IS_*": {
+        "all-ones": change_stored("gives all ones for what is true", lambda y, *_: np.where(y, np.iinfo(y.dtype).max, 0))
+    },
     "LOGICAL_EQUALS LOGICAL_*_THAN*": {
         **{label: operands(does, seen, types) for label, (does, seen, types) in _SEEN.items()},
         "true-for-nan": result("gives 1 where an operand is NaN", lambda y, a, b: y | np.isnan(a) | np.isnan(b), FLOATS),
@@ -105,8 +107,10 @@ _FAULTS: Table = {
     },
     "IF": {
         **_TRUE,
-        "condition-of-fours": stored("reads one condition for every four elements", _fours),
-        "bits-by-mask": stored("combines by a mask", lambda y, c, a, b: b ^ ((a ^ b) & c.astype(a.dtype)), UNSIGNED + SIGNED),
+        "condition-of-fours": change_stored("reads one condition for every four elements", _fours),
+        "bits-by-mask": change_stored(
+            "combines by a mask", lambda y, c, a, b: b ^ ((a ^ b) & c.astype(a.dtype)), UNSIGNED + SIGNED
+        ),
     },
     "IS_NAN": {
         "infinities-too": function("gives 1 for infinities too", lambda x: ~np.isfinite(x)),

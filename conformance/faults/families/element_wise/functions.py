@@ -7,7 +7,7 @@ from math import pi, sqrt
 
 import numpy as np
 
-from dmlcts.conformance.faults.families.elements import function, operands, result, rounded, single, stored, table
+from dmlcts.conformance.faults.families.elements import change_stored, function, operands, result, round_steps, single, table
 from dmlcts.conformance.faults.model.fault import FLOATS, INTEGERS, PRECISIONS, Fault, Faults, Inputs, Table
 from dmlcts.reference.answer import Array
 from dmlcts.reference.registry import compute
@@ -33,7 +33,7 @@ def scale_bias(desc: OperatorDesc) -> tuple[float, float]:
 def _scaled_after(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
     """Scale and bias applied to the result."""
     scale, bias = scale_bias(desc)
-    y: Array = compute(desc.with_fields(ScaleBias=None), inputs)["OutputTensor"].stored
+    y: Array = compute(desc.with_fields(ScaleBias=None), inputs)["OutputTensor"].stored_value
     return y.astype("f8") * scale + bias
 
 
@@ -105,14 +105,14 @@ _FAULTS: Table = {
         "sign-of-odd-lost": result("gives positive odd powers", lambda y, x, e: np.where(_is_whole(e), np.abs(y), y), FLOATS),
         "zeroth-power": result("gives 0 for the exponent 0", lambda y, x, e: np.where(e == 0, 0, y), FLOATS),
         "infinity-to-zeroth": result("gives 1 for inf ** 0", lambda y, x, e: np.where(np.isinf(x) & (e == 0), 1, y), FLOATS),
-        **rounded("logarithms", lambda f: lambda x, e: np.copysign(np.exp2(f(e * np.log2(np.abs(x)))), np.power(x, e))),
+        **round_steps("logarithms", lambda f: lambda x, e: np.copysign(np.exp2(f(e * np.log2(np.abs(x)))), np.power(x, e))),
     },
     "POW": {
         "first-power": result("gives |x| for the exponent 1", lambda y, x, e: np.where(e == 1, np.abs(x), y), FLOATS),
-        "saturates": stored(
+        "saturates": change_stored(
             "saturates where it must wrap around", lambda y, x, e: np.power(np.float64(x), e), ("INT32", "UINT32"), _of_integers
         ),
-        "in-float32": stored(
+        "in-float32": change_stored(
             "computes in FLOAT32", lambda y, x, e: np.power(np.float32(x), np.float32(e)), ("INT32", "UINT32"), _of_integers
         ),
         "negative-exponent-as-0": result(
@@ -127,7 +127,7 @@ _FAULTS: Table = {
         "infinities-as-nan": result(
             "gives NaN for two infinities", lambda angle, y, x: np.where(np.isinf(x) & np.isinf(y), np.nan, angle)
         ),
-        **rounded("quotients", lambda f: lambda y, x: np.arctan(f(y / x)) + np.where(x < 0, np.copysign(pi, y), 0)),
+        **round_steps("quotients", lambda f: lambda y, x: np.arctan(f(y / x)) + np.where(x < 0, np.copysign(pi, y), 0)),
     },
 }
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.faults.families.elements import step, stored, table
+from dmlcts.conformance.faults.families.elements import change_stored, step, table
 from dmlcts.conformance.faults.families.quantized import REQUANTIZE
-from dmlcts.conformance.faults.model.fault import PRECISIONS, Fault, Inputs, Table, after, roundings
+from dmlcts.conformance.faults.model.fault import PRECISIONS, Fault, Inputs, Table, change_result, roundings
 from dmlcts.reference.answer import Array
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -30,7 +30,7 @@ def _saturated_difference(desc: OperatorDesc, inputs: Inputs, right: Array) -> A
     return np.clip(x.astype("f8") - inputs["ZeroPointTensor"], ends.min, ends.max) * inputs["ScaleTensor"].astype("f8")
 
 
-def _apart(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
+def _quantize_apart(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
     """Both terms quantized before they are added."""
     real: Any = {name: x.astype("f8") for name, x in inputs.items()}
     terms = ((real[f"{n}Tensor"] - real.get(f"{n}ZeroPointTensor", 0)) * real[f"{n}ScaleTensor"] for n in "AB")
@@ -46,22 +46,26 @@ _FAULTS: Table = {
     },
     "QUANTIZE_LINEAR": {
         **roundings("quotients", _QUOTIENT),
-        "point-scaled": stored("adds the zero point before it divides", lambda y, x, s, p: np.rint((x + p) / s), (), _has_point),
-        "nan-as-point": stored("gives the zero point for NaN", lambda y, x, s, p: np.where(np.isnan(x / s), p, y), (), _has_point),
+        "point-scaled": change_stored(
+            "adds the zero point before it divides", lambda y, x, s, p: np.rint((x + p) / s), (), _has_point
+        ),
+        "nan-as-point": change_stored(
+            "gives the zero point for NaN", lambda y, x, s, p: np.where(np.isnan(x / s), p, y), (), _has_point
+        ),
     },
     "DEQUANTIZE_LINEAR QUANTIZED_LINEAR_ADD": {
         "scale-first": step("scales and subtracts the zero point", _DEQUANTIZE, lambda x, point, scale: x * scale - point),
         "at-least-0": step("gives 0 below the zero point", _DEQUANTIZE, lambda x, point, scale: np.maximum(x - point, 0) * scale),
     },
     "DEQUANTIZE_LINEAR": {
-        "rounds": stored("rounds to integers", lambda y, *_: np.rint(y)),
+        "rounds": change_stored("rounds to integers", lambda y, *_: np.rint(y)),
         "difference-saturates": Fault("saturates the difference", _saturated_difference, when=_has_point),
         "input-of-16-bits": Fault(
             "reads the low 16 bits of the input",
             types=("INT32", "UINT32"),
             inputs=lambda desc, inputs: {**inputs, "InputTensor": inputs["InputTensor"] & 0xFFFF},
         ),
-        "input-in-float16": stored(
+        "input-in-float16": change_stored(
             "converts the input to FLOAT16",
             lambda y, x, s, p=0: (np.float64(np.float16(x)) - p) * s,
             ("INT16", "UINT16", "INT32", "UINT32"),
@@ -69,10 +73,10 @@ _FAULTS: Table = {
     },
     "QUANTIZED_LINEAR_ADD": {
         **{
-            f"terms-{label}": Fault(f"rounds both terms to {type_}", stages=after(_DEQUANTIZE, rounding))
+            f"terms-{label}": Fault(f"rounds both terms to {type_}", stages=change_result(_DEQUANTIZE, rounding))
             for label, (type_, _, rounding) in PRECISIONS.items()
         },
-        "requantized-apart": Fault("quantizes both terms before it adds", _apart),
+        "requantized-apart": Fault("quantizes both terms before it adds", _quantize_apart),
     },
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.faults.families.element_wise.functions import is_scaled, scale_bias
-from dmlcts.conformance.faults.families.elements import Types, function, operands, result, stored, table
+from dmlcts.conformance.faults.families.elements import Types, change_stored, function, operands, result, table
 from dmlcts.conformance.faults.model.fault import FLOATS, HALF, LONG, SINGLE, Fault, Table, Where
 from dmlcts.reference.answer import Array
 from dmlcts.spec.model.desc import OperatorDesc
@@ -47,11 +47,11 @@ _ROUNDINGS: Mapping[str, tuple[str, Rounding]] = {
 _MODES = {"HALVES_TO_NEAREST_EVEN": "even", "TOWARD_ZERO": "trunc", "TOWARD_INFINITY": "away"}
 
 
-def _in(mode: str) -> Where:
+def _in_mode(mode: str) -> Where:
     return lambda desc: desc.fields["RoundingMode"] == mode
 
 
-_EVEN, _, _AWAY = map(_in, _MODES)
+_EVEN, _, _AWAY = map(_in_mode, _MODES)
 
 
 def _half_added(x: Array) -> Array:
@@ -69,7 +69,7 @@ def _is_denormal(x: Array) -> Array:
     return (x != 0) & (np.abs(x) < np.finfo(x.dtype).smallest_normal)
 
 
-def _through(type_: str, types: Types = FLOATS) -> Fault:
+def _limit_to_type(type_: str, types: Types = FLOATS) -> Fault:
     """Results limited to an integer type's range, where they are numbers."""
     ends = np.iinfo(type_.lower())
     return result(
@@ -90,22 +90,22 @@ def _makes_integers(desc: OperatorDesc) -> bool:
 _FAULTS: Table = {
     "ROUND": {
         **{
-            f"{mode}-as-{name}": function(f"rounds {does} in {mode}", rounding, when=_in(mode))
+            f"{mode}-as-{name}": function(f"rounds {does} in {mode}", rounding, when=_in_mode(mode))
             for mode, right in _MODES.items()
             for name, (does, rounding) in _ROUNDINGS.items()
             if name != right
         },
         "half-added": function("adds a half in FLOAT16 and cuts", lambda x: _half_added(np.float16(x)), HALF, _AWAY),
         "half-mended": function("adds a half in FLOAT32 and mends ties", lambda x: _half_mended(np.float32(x)), SINGLE, _EVEN),
-        "denormals-to-1": stored("gives 1 for denormals", lambda y, x: np.where(_is_denormal(x) & (x > 0), 1, y)),
+        "denormals-to-1": change_stored("gives 1 for denormals", lambda y, x: np.where(_is_denormal(x) & (x > 0), 1, y)),
         "identity-from-4194304-on": result("rounds below 2^22", lambda y, x: np.where(np.abs(x) >= 2.0**22, x, y), SINGLE),
         "identity-from-512-on": result("rounds FLOAT16 below 2^9", lambda y, x: np.where(np.abs(x) >= 2.0**9, x, y), HALF),
         "nan-to-infinity": result("gives infinity for NaN", lambda y, x: np.where(np.isnan(x), np.inf, y)),
         "infinity-to-nan": result("gives NaN for infinity", lambda y, x: np.where(np.isinf(x), np.nan, y)),
         "negative-to-plus-zero": result("gives 0 for -0.1", lambda y, x: np.where((y == 0) & (x < 0), 0, y)),
-        "through-int64": _through("INT64", SINGLE),
+        "through-int64": _limit_to_type("INT64", SINGLE),
     },
-    "ROUND CEIL FLOOR": {"through-int32": _through("INT32", SINGLE)},
+    "ROUND CEIL FLOOR": {"through-int32": _limit_to_type("INT32", SINGLE)},
     "CEIL FLOOR": {
         "near-integers": operands(
             "ignores fractions below 1/1,000", lambda x: np.where(np.abs(x - np.rint(x)) < 0.001, np.rint(x), x)
@@ -116,7 +116,7 @@ _FAULTS: Table = {
         "scale-cut": Fault(
             "cuts the product with the scale to an integer", when=is_scaled, stages={"scale_bias.argument": _cut_product}
         ),
-        "through-float64": stored("converts 64-bit integers to FLOAT64", lambda y, x: np.float64(x), LONG),
+        "through-float64": change_stored("converts 64-bit integers to FLOAT64", lambda y, x: np.float64(x), LONG),
     },
 }
 

@@ -31,18 +31,18 @@ pytestmark = pytest.mark.usefixtures("cache")
 def test_a_step_that_fails_says_its_last_lines(tmp_path: Path) -> None:
     program = "print(*range(50), sep='\\n'); raise SystemExit(4)"
     with pytest.raises(SetupError) as error:
-        setup.ran([sys.executable, "-c", program], tmp_path / "log", "do this", SetupError)
+        setup.run_logged([sys.executable, "-c", program], tmp_path / "log", "do this", SetupError)
     text = str(error.value)
     assert "exit code 4" in text
     assert text.endswith("    49\ndo this")
     assert "    34\n" not in text
     with pytest.raises(BackendUnavailable, match="do that"):
-        setup.ran(["no-such-program-at-all"], tmp_path / "log", "do that")
+        setup.run_logged(["no-such-program-at-all"], tmp_path / "log", "do that")
 
 
 def test_a_step_gives_what_its_command_printed_and_no_more(tmp_path: Path) -> None:
     for word in ("one", "two"):
-        printed = setup.ran([sys.executable, "-c", f"print('{word}')"], tmp_path / "log", "")
+        printed = setup.run_logged([sys.executable, "-c", f"print('{word}')"], tmp_path / "log", "")
         assert printed.split() == [word]
 
 
@@ -50,7 +50,7 @@ def test_half_made_is_never_there(tmp_path: Path) -> None:
     there = tmp_path / "made"
 
     def make(text: str, fail: bool) -> None:
-        with setup.making(there) as folder:
+        with setup.make_folder(there) as folder:
             (folder / "file").write_text(text, encoding="utf-8")
             if fail:
                 raise KeyboardInterrupt
@@ -97,7 +97,7 @@ def fake_pip(data: bytes) -> Callable[..., str]:
 
 
 def test_a_dll_that_is_not_the_expected_one_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "ran", fake_pip(pe_file()))
+    monkeypatch.setattr(setup, "run_logged", fake_pip(pe_file()))
     messages: list[str] = []
     with pytest.raises(BackendUnavailable, match=r"is not the DirectML\.dll"):
         setup.download_directml(False, messages.append)
@@ -246,7 +246,7 @@ def test_set_up_with_an_engine(cache: Path, tmp_path: Path, dll: Path, monkeypat
     broken.touch()
     with pytest.raises(BackendUnavailable, match="no space left"):
         setup.set_up(Wish(dll), messages.append, try_one_case)
-    assert stack.prepared() is None
+    assert stack.prepared_stack() is None
     broken.unlink()
     info = setup.set_up(Wish(dll), messages.append, try_one_case)
     assert info is not None

@@ -18,7 +18,7 @@ from dmlcts.conformance.backends.directml import backend, releases, seal, setup,
 from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.directml.releases import contents_digest, release_of
 from dmlcts.conformance.commands.cli import main
-from dmlcts.reports.record.versions import within
+from dmlcts.reports.record.versions import is_within
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -56,7 +56,7 @@ def test_a_release_is_known_whatever_its_signature(monkeypatch: pytest.MonkeyPat
         (tmp_path / "x.dll").write_bytes(other)
         found = read_dll(tmp_path / "x.dll")
         assert found.name == f"1.15.4.0+sha256.{hashlib.sha256(other).hexdigest()[:16]}"
-        assert not within(found.name, "1.8.0 to 1.15.4")
+        assert not is_within(found.name, "1.8.0 to 1.15.4")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def made(cache: Path) -> stack.Stack:
     found = stack.stack_of(stack.CHROOT)
     library = "usr/lib/x86_64-linux-gnu"
     names = [
-        f"{found.inside[1:]}/run.sh",
-        f"{found.inside[1:]}/x86_64-unix/vkd3dn.dll.so",
+        f"{found.path_inside[1:]}/run.sh",
+        f"{found.path_inside[1:]}/x86_64-unix/vkd3dn.dll.so",
         f"{library}/libvkd3d.so.1.21.0",
         f"{library}/libvkd3d-shader.so.1.19.0",
         f"{library}/libvulkan.so.1",
@@ -191,7 +191,7 @@ def _released(path: Path) -> Any:
 def test_a_stack_that_changed_is_no_release_s(
     made: stack.Stack, described: Any, capsys: pytest.CaptureFixture[str], dll: Path
 ) -> None:
-    file = made.root / made.inside[1:] / "run.sh"
+    file = made.root / made.path_inside[1:] / "run.sh"
     file.write_bytes(b"other")
     for argument in ("", f"'{dll}'"):
         info = described(argument)

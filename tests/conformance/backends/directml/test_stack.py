@@ -39,10 +39,10 @@ def test_a_stack_of_other_sources_is_not_used(sources: Path) -> None:
     marked = stack.stack_of(stack.CHROOT)
     marked.folder.mkdir(parents=True)
     setup.write_json(marked.marker, MARKER)
-    assert stack.prepared() == (marked, MARKER)
+    assert stack.prepared_stack() == (marked, MARKER)
     changed = sources / "src" / "main.cpp"
     changed.write_bytes(changed.read_bytes() + b"\n")
-    assert stack.prepared() is None
+    assert stack.prepared_stack() is None
     with pytest.raises(BackendUnavailable, match="of another version of this suite"):
         stack.need_prepared()
 

@@ -10,7 +10,7 @@ import pytest
 
 from dmlcts.conformance.backends.backend import Unsupported
 from dmlcts.conformance.backends.second_opinions.opinion import evaluate, exact
-from dmlcts.conformance.backends.second_opinions.table import chosen, read_table, read_way
+from dmlcts.conformance.backends.second_opinions.table import choose_mapping, read_table, read_way
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 
@@ -87,4 +87,4 @@ def test_a_number_that_the_type_has_is_itself() -> None:
 
 def test_what_no_table_knows_is_unsupported() -> None:
     with pytest.raises(Unsupported, match="NEW_OPERATOR does not map: no call of torch is known for it"):
-        chosen(read_table("torch"), OperatorDesc("NEW_OPERATOR", {}), "torch")
+        choose_mapping(read_table("torch"), OperatorDesc("NEW_OPERATOR", {}), "torch")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.execution.judge import FORMATS, steps, ulp
-from dmlcts.conformance.execution.judge.formats import EXTENDED, binary, widened
+from dmlcts.conformance.execution.judge.formats import EXTENDED, binary, widen
 
 NATIVE = {"FLOAT16": np.float16, "FLOAT32": np.float32, "FLOAT64": np.float64}
 
@@ -87,8 +87,8 @@ def test_formats_agree_with_numpy() -> None:
 @pytest.mark.skipif(EXTENDED.itemsize == 8, reason="no type here is wider than float64")
 def test_exact_numbers_keep_what_float64_would_lose() -> None:
     exact = Fraction(1, 3)
-    found = widened(np.array([exact, 2**63 - 1, float("inf")], object), EXTENDED)
-    assert found[0] != widened(np.array([1 / 3]), EXTENDED)[0]
+    found = widen(np.array([exact, 2**63 - 1, float("inf")], object), EXTENDED)
+    assert found[0] != widen(np.array([1 / 3]), EXTENDED)[0]
     high = float(found[0])
     assert abs(Fraction(high) + Fraction(float(found[0] - high)) - exact) < Fraction(1, 2**64)
     assert found[1] == EXTENDED.type(2) ** 63 - 1
