@@ -14,6 +14,7 @@ from dmlcts.conformance.commands.cases.run import (
     feature_level_option,
     operator_option,
     operators_argument,
+    paths_option,
     processes_option,
     quiet_option,
     reported,
@@ -61,6 +62,7 @@ class _Minutes(click.FloatRange):
 @feature_level_option
 @processes_option
 @timeout_option
+@paths_option
 @waivers_option
 @click.option(
     "--out",

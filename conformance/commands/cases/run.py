@@ -68,6 +68,12 @@ processes_option = click.option(
     help="number of worker processes; auto is one a core; 0 runs all cases in this one",
     show_default=True,
 )
+paths_option = click.option(
+    "--paths/--no-paths",
+    default=True,
+    show_default=True,
+    help="ask the backend which code paths (kernels) each case runs; see `dmlcts kernels`",
+)
 timeout_option = click.option(
     "--timeout",
     type=Seconds(),
@@ -126,6 +132,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
 )
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
 @timeout_option
+@paths_option
 @click.option(
     "--require",
     multiple=True,

@@ -19,6 +19,7 @@ from dmlcts.reports.formats.junit import remove_junit
 from dmlcts.reports.record.atomic import replacing
 from dmlcts.reports.record.labels import checked
 from dmlcts.reports.record.record import (
+    Lines,
     Manifest,
     Record,
     RecordError,
@@ -127,8 +128,9 @@ def crashed(parts: Path, result: Result) -> None:
 
 def _write(file: Path, results: Iterable[Result]) -> None:
     with replacing(file) as stream:
+        lines = Lines(stream)
         for result in results:
-            write_line(stream, "result", result_json(result))
+            lines.result(result)
 
 
 def end(out: Path) -> None:

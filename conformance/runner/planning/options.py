@@ -31,6 +31,7 @@ class RunOptions:
     ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds; ``maxfail`` 0 means no limit.
     ``network`` names one of the census, whose dispatches alone are selected. ``operators`` are patterns of names (conformance/runner/planning/selection); none select all.
     ``required`` are requirements as in a manifest (conformance/runner/planning/requirements). ``minutes`` limit a search; 0 means no limit.
+    ``paths`` asks the backend for the code paths of each case.
     ``keep_going`` runs all cases, however many in a row lose the host (conformance/runner/planning/breaker).
     ``today`` is the date by which waivers expire: a backend may change the clock of the process that it is in.
     """
@@ -53,6 +54,7 @@ class RunOptions:
     required: tuple[str, ...] = ()
     minutes: float = 0.0
     keep_going: bool = False
+    paths: bool = True
     today: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
     def __post_init__(self) -> None:
