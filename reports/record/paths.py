@@ -35,7 +35,7 @@ Paths = tuple[CodePath, ...]
 
 def code_path(label: object, numbers: Sequence[object] = ()) -> CodePath:
     """A code path with a clean label. Raises ValueError if there is no label, or a number is not an unsigned integer."""
-    if not isinstance(label, str) or not (clean := sanitize.line(label, LONGEST_LABEL).strip()):
+    if not isinstance(label, str) or not (clean := sanitize.line(label, LONGEST_LABEL)[:LONGEST_LABEL].strip()):
         raise ValueError(f"a code path needs a label of 1 to {LONGEST_LABEL} characters, not {label!r:.80}")
     if len(numbers) > MOST_NUMBERS:
         raise ValueError(f"the code path {clean} has {len(numbers):,} numbers; there are at most {MOST_NUMBERS}")
