@@ -30,7 +30,7 @@ _COUNTED = ("the element count", PRODUCT)
 _MARKS = (0.0, 1.0, -1.0)
 """The numbers about which a factor, a scale or an offset turns, where a threshold could lie at any number between two."""
 
-_WEIGHT_OF_KERNELS = -1
+WEIGHT_OF_KERNELS = -1
 """That a code path runs is where the fault lies: it comes before what holds for the same cases. That one does not run explains nothing."""
 
 _OF_THE_SUITE = (
@@ -53,6 +53,11 @@ class Conditions:
     texts: tuple[str, ...]
     weights: NDArray[np.int64]
     holds: Flags
+
+    @property
+    def are_kernels(self) -> Flags:
+        """Which of them are that a code path runs."""
+        return self.weights == WEIGHT_OF_KERNELS
 
     def meeting(self, conjunction: Sequence[int]) -> Flags:
         """The cases that meet all of some conditions."""
@@ -88,7 +93,7 @@ def conditions(columns: Columns, failing: Flags, passing: Flags) -> Conditions:
     found: list[tuple[str, int, Flags]] = []
     for (yes, no), held in columns.flags.items():
         if is_kernel(yes):
-            found.append((yes, _WEIGHT_OF_KERNELS, held))
+            found.append((yes, WEIGHT_OF_KERNELS, held))
         else:
             found += [(yes, 0, held), (no, 0 if no.endswith("absent") else 1, ~held)]
     for name, words in columns.words.items():
