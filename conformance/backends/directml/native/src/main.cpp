@@ -111,8 +111,9 @@ private:
 
     /// What a record of a run must have beside what the device says.
     json::Object details() const {
-        json::Object replaced = kernels_.replacements();
-        return replaced.empty() ? json::Object{} : json::Object{{"replaced_kernels", std::move(replaced)}};
+        json::Object found, replaced = kernels_.replacements();
+        if (!replaced.empty()) found.push_back({"replaced_kernels", std::move(replaced)});
+        return found;
     }
 
     /// Makes a removed device anew, while the suite judges the answer. What prevents it, the next request will say.
