@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from directml_host import answers, host_command, on_fake_d3d12, run_frame
 from fake_dlls import MODE, built_fake, written
 
-from dmlcts.conformance.backends.backend import Dispatch
+from dmlcts.conformance.backends.backend import BackendUnavailable, Dispatch
+from dmlcts.conformance.backends.directml.backend import open_directml
 from dmlcts.conformance.backends.process.protocol import DESCRIBE, Header, frame
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.runner.planning.options import RunOptions
@@ -141,8 +144,108 @@ def test_a_refusal_and_a_removed_device_have_their_paths_and_the_next_device_is_
 # Dumped and replaced kernels
 
 
-@pytest.fixture
-def shared(tmp_path: Path) -> Path:
-    """A folder that the tests and the host call by the same name, if there is one."""
-    pytest.skip("not yet")
-    return tmp_path
+def replaced(run: Run, folder: Path, letters: str, **bytecode: str) -> tuple[list[Header], str]:
+    """A run of one request, with other bytecode for some of the fake's kernels."""
+    folder.mkdir(exist_ok=True)
+    for kernel, text in bytecode.items():
+        (folder / f"{digest(kernel)}.bin").write_text(text, encoding="ascii")
+    return run(letters, "--replace-kernels", str(folder))
+
+
+def made_of(errors: str) -> list[str]:
+    return re.findall("made of: (.*)\n", errors.replace("\r", ""))
+
+
+def test_the_bytecode_of_each_kernel_is_dumped_once(run: Run, tmp_path: Path) -> None:
+    run("A//sB.A.", "--dump-kernels", str(tmp_path / "new"))
+    found = {file.name: file.read_bytes() for file in (tmp_path / "new").iterdir()}
+    assert found == {f"{digest(kernel)}.bin": f"bytecode of {kernel}".encode() for kernel in "AB"}
+
+
+@pytest.mark.parametrize("way", ["", "s", "n", "t"])
+def test_a_kernel_is_replaced_whichever_way_its_pipeline_is_made(way: str, run: Run, tmp_path: Path) -> None:
+    (described, answer), errors = replaced(run, tmp_path, f"//{way}A.B.", A="longer than the bytecode it is for")
+    assert made_of(errors) == ["longer than the bytecode it is for", "bytecode of B"]
+    assert answer["paths"] == [ran("A", " (replaced)"), ran("B")]
+    by = sha256(b"longer than the bytecode it is for").hexdigest()[:16]
+    assert described["details"]["replaced_kernels"] == {digest("A"): by}
+
+
+def test_a_description_without_replaced_kernels_names_none(run: Run) -> None:
+    (described, _), _ = run("//A.")
+    assert "replaced_kernels" not in described["details"]
+
+
+def test_a_replacement_of_which_no_pipeline_can_be_made_is_named(run: Run, tmp_path: Path) -> None:
+    (_, answer), errors = replaced(run, tmp_path, "A//B.", A="!no bytecode")
+    assert answer["paths"] == [ran("B"), {"label": f"dxbc {digest('A')} (replaced) (not created)"}]
+    assert f"dxbc {digest('A')} (replaced): no pipeline can be made of what replaces it: 0x80070057" in errors
+
+
+def test_the_bytecode_that_is_dumped_is_the_dlls_own(run: Run, tmp_path: Path) -> None:
+    (tmp_path / f"{digest('A')}.bin").write_text("other", encoding="ascii")
+    run("//A.", "--replace-kernels", str(tmp_path), "--dump-kernels", str(tmp_path / "out"))
+    assert (tmp_path / "out" / f"{digest('A')}.bin").read_bytes() == b"bytecode of A"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("", b"", "has no file DIGEST.bin"),
+        (
+            "kernel.bin",
+            b"bytecode",
+            "kernel.bin is not called by the digest of a kernel: 16 hexadecimal digits in small letters, and .bin",
+        ),
+        ("0123456789abcdef.bin", b"", "0123456789abcdef.bin is empty"),
+    ],
+)
+def test_a_folder_of_replacements_that_is_wrong_is_no_backend(name: str, content: bytes, problem: str, tmp_path: Path) -> None:
+    host_command(None)  # or the test is skipped
+    if name:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(BackendUnavailable) as caught:
+        open_directml(f" --replace-kernels {tmp_path}")
+    assert str(tmp_path) in str(caught.value)
+    assert problem in str(caught.value)
+
+
+# The real DLL
+
+XOR, OR = "ELEMENT_WISE_BIT_XOR/UINT32/4d", "ELEMENT_WISE_BIT_OR/UINT32/4d"
+
+
+def real_paths(*names: str, options: Sequence[str] = ()) -> list[list[str]]:
+    """The labels of what each case ran on the real DLL."""
+    requests = [run_frame(dispatch(name), number + 1, paths=True) for number, name in enumerate(names)]
+    found, _ = answers(host_command(None, options), requests)
+    return [[path["label"] for path in answer["paths"]] for answer in found]
+
+
+def test_equal_descs_run_the_same_kernels_and_other_types_others() -> None:
+    half, single, again = real_paths("GEMM/FLOAT16/4d", "GEMM/FLOAT32/4d", "GEMM/FLOAT32/4d")
+    assert single == again != half
+    assert all(re.fullmatch("dx(bc|il) [0-9a-f]{16}", label) for label in [*half, *single])
+
+
+def test_one_operators_kernel_in_the_place_of_anothers_gives_its_results_and_no_release(tmp_path: Path) -> None:
+    ((xor,), (other,)) = real_paths(XOR, OR, options=["--dump-kernels", str(tmp_path / "all")])
+    (tmp_path / "new").mkdir()
+    other_bytes = (tmp_path / "all" / f"{other[-16:]}.bin").read_bytes()
+    (tmp_path / "new" / f"{xor[-16:]}.bin").write_bytes(other_bytes)
+    assert sha256(other_bytes).hexdigest()[:16] == other[-16:]
+
+    outputs = {name: dispatch(name) for name in (XOR, OR)}
+    with closing(open_directml(f" --replace-kernels {tmp_path / 'new'}")) as backend:
+        work = dispatch(XOR)
+        backend.run(work)
+        version = backend.describe().version
+    with closing(open_directml("")) as backend:
+        for case in outputs.values():
+            backend.run(case)
+    first, second, output = (work.bindings[name].resource for name in ("ATensor", "BTensor", "OutputTensor"))
+    assert work.resources[first].tobytes() == outputs[XOR].resources[first].tobytes()
+    a, b = (work.resources[index].view(np.uint32) for index in (first, second))
+    assert len(a) == len(b)
+    assert version.endswith("(1 of its kernels is replaced)")
+    assert work.resources[output].tobytes() != outputs[XOR].resources[output].tobytes()

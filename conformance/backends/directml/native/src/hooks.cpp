@@ -59,12 +59,15 @@ bool replace(void* object, size_t slot, void* method) {
     return known->active;
 }
 
-void restore() {
+bool restore() {
     const Lock lock(changing);
+    bool all = true;
     for (size_t i = 0; i < count.load(std::memory_order_relaxed); ++i) {
         Replaced& one = replaced[i];
         if (one.active && *one.entry == one.ours) one.active = !write(one.entry, one.method);
+        all = all && !one.active;
     }
+    return all;
 }
 
 void* original(void* object, size_t slot) {

@@ -16,8 +16,8 @@ namespace hooks {
 bool replace(void* object, size_t slot, void* method);
 
 /// Puts back what stood in every slot, except where another tool has put a method of its own over ours since. A call that is under way still
-/// finds its original. The vtables must still be there: an object of each class must be alive.
-void restore();
+/// finds its original. The vtables must still be there: an object of each class must be alive. False if not all could be put back.
+bool restore();
 
 /// What stood in that slot before.
 void* original(void* object, size_t slot);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "bytecode.h"
+#include "d3d12_slots.h"
 #include "sha256.h"
 
 using hooks::forward;
@@ -64,10 +65,6 @@ std::string cut(std::string label) {
     return label;
 }
 
-// Places in vtables. IUnknown has three methods, ID3D12Object four more; then those of the first interface, and of each that extends it.
-constexpr size_t create_compute_pipeline = 11, create_pipeline = 47, create_metacommand = 61;
-constexpr size_t dispatch = 14, clear_state = 11, set_pipeline = 25, execute_indirect = 59, execute_metacommand = 71;
-
 /// Makes a pipeline by `make(replacement)`, which gets other bytecode, or null.
 template <class Make> HRESULT make_pipeline(void* device, const D3D12_SHADER_BYTECODE& bytecode, void** out, Make make) {
     Kernels::Kernel kernel;
@@ -81,14 +78,14 @@ template <class Make> HRESULT make_pipeline(void* device, const D3D12_SHADER_BYT
 HRESULT STDMETHODCALLTYPE on_create_compute_pipeline(ID3D12Device* self, const D3D12_COMPUTE_PIPELINE_STATE_DESC* desc, const IID* iid,
                                                      void** out) {
     const Outermost outermost;
-    if (!outermost || !desc || !desc->CS.pShaderBytecode) return forward<HRESULT>(self, create_compute_pipeline, desc, iid, out);
+    if (!outermost || !desc || !desc->CS.pShaderBytecode) return forward<HRESULT>(self, slot_create_compute_pipeline, desc, iid, out);
     return make_pipeline(self, desc->CS, out, [&](const std::string* replacement) {
         D3D12_COMPUTE_PIPELINE_STATE_DESC own = *desc;
         if (replacement) {
             own.CS = {replacement->data(), replacement->size()};
             own.CachedPSO = {};  // which is of the other bytecode
         }
-        return forward<HRESULT>(self, create_compute_pipeline, static_cast<const D3D12_COMPUTE_PIPELINE_STATE_DESC*>(&own), iid, out);
+        return forward<HRESULT>(self, slot_create_compute_pipeline, static_cast<const D3D12_COMPUTE_PIPELINE_STATE_DESC*>(&own), iid, out);
     });
 }
 
@@ -99,11 +96,11 @@ HRESULT STDMETHODCALLTYPE on_create_pipeline(ID3D12Device2* self, const D3D12_PI
         stream = bytecode::compute_stream(desc->pPipelineStateSubobjectStream, desc->SizeInBytes);
     }
     const char* parts = stream ? static_cast<const char*>(desc->pPipelineStateSubobjectStream) : nullptr;
-    if (!stream) return forward<HRESULT>(self, create_pipeline, desc, iid, out);
+    if (!stream) return forward<HRESULT>(self, slot_create_pipeline, desc, iid, out);
     D3D12_SHADER_BYTECODE shader;
     std::memcpy(&shader, parts + stream->shader, sizeof shader);
     return make_pipeline(self, shader, out, [&](const std::string* replacement) {
-        if (!replacement) return forward<HRESULT>(self, create_pipeline, desc, iid, out);
+        if (!replacement) return forward<HRESULT>(self, slot_create_pipeline, desc, iid, out);
         std::vector<uint64_t> own((desc->SizeInBytes + 7) / 8);  // of 64 bits each, since parts are aligned as pointers are
         char* const bytes = reinterpret_cast<char*>(own.data());
         std::memcpy(bytes, parts, desc->SizeInBytes);
@@ -111,14 +108,14 @@ HRESULT STDMETHODCALLTYPE on_create_pipeline(ID3D12Device2* self, const D3D12_PI
         std::memcpy(bytes + stream->shader, &other, sizeof other);
         if (stream->cached_state) std::memset(bytes + *stream->cached_state, 0, sizeof(D3D12_CACHED_PIPELINE_STATE));
         const D3D12_PIPELINE_STATE_STREAM_DESC changed{desc->SizeInBytes, bytes};
-        return forward<HRESULT>(self, create_pipeline, &changed, iid, out);
+        return forward<HRESULT>(self, slot_create_pipeline, &changed, iid, out);
     });
 }
 
 HRESULT STDMETHODCALLTYPE on_create_metacommand(ID3D12Device5* self, const GUID* id, UINT nodes, const void* parameters, SIZE_T size,
                                                 const IID* iid, void** out) {
     const Outermost outermost;
-    const HRESULT result = forward<HRESULT>(self, create_metacommand, id, nodes, parameters, size, iid, out);
+    const HRESULT result = forward<HRESULT>(self, slot_create_metacommand, id, nodes, parameters, size, iid, out);
     if (outermost && id) {
         quietly([&](Kernels& kernels) {
             const std::string name = metacommand_name(self, *id);
@@ -131,33 +128,33 @@ HRESULT STDMETHODCALLTYPE on_create_metacommand(ID3D12Device5* self, const GUID*
 void STDMETHODCALLTYPE on_set_pipeline(ID3D12GraphicsCommandList* self, ID3D12PipelineState* pipeline) {
     const Outermost outermost;
     if (outermost) quietly([&](Kernels& kernels) { kernels.sets(self, pipeline); });
-    forward<void>(self, set_pipeline, pipeline);
+    forward<void>(self, slot_set_pipeline, pipeline);
 }
 
 void STDMETHODCALLTYPE on_clear_state(ID3D12GraphicsCommandList* self, ID3D12PipelineState* pipeline) {
     const Outermost outermost;
     if (outermost) quietly([&](Kernels& kernels) { kernels.sets(self, pipeline); });
-    forward<void>(self, clear_state, pipeline);
+    forward<void>(self, slot_clear_state, pipeline);
 }
 
 void STDMETHODCALLTYPE on_dispatch(ID3D12GraphicsCommandList* self, UINT x, UINT y, UINT z) {
     const Outermost outermost;
     if (outermost) quietly([&](Kernels& kernels) { kernels.dispatches(self, nullptr, {x, y, z}); });
-    forward<void>(self, dispatch, x, y, z);
+    forward<void>(self, slot_dispatch, x, y, z);
 }
 
 void STDMETHODCALLTYPE on_execute_indirect(ID3D12GraphicsCommandList* self, ID3D12CommandSignature* signature, UINT most,
                                            ID3D12Resource* arguments, UINT64 offset, ID3D12Resource* count, UINT64 count_offset) {
     const Outermost outermost;
     if (outermost) quietly([&](Kernels& kernels) { kernels.dispatches(self, nullptr, {}); });
-    forward<void>(self, execute_indirect, signature, most, arguments, offset, count, count_offset);
+    forward<void>(self, slot_execute_indirect, signature, most, arguments, offset, count, count_offset);
 }
 
 void STDMETHODCALLTYPE on_execute_metacommand(ID3D12GraphicsCommandList4* self, ID3D12MetaCommand* metacommand, const void* parameters,
                                               SIZE_T size) {
     const Outermost outermost;
     if (outermost && metacommand) quietly([&](Kernels& kernels) { kernels.dispatches(self, metacommand, {}); });
-    forward<void>(self, execute_metacommand, metacommand, parameters, size);
+    forward<void>(self, slot_execute_metacommand, metacommand, parameters, size);
 }
 
 struct Method {
@@ -168,18 +165,18 @@ struct Method {
 template <class Function> void* address(Function function) { return reinterpret_cast<void*>(function); }
 
 const std::vector<Method>& device_methods() {
-    static const std::vector<Method> methods = {{create_compute_pipeline, address(on_create_compute_pipeline)},
-                                                {create_pipeline, address(on_create_pipeline)},
-                                                {create_metacommand, address(on_create_metacommand)}};
+    static const std::vector<Method> methods = {{slot_create_compute_pipeline, address(on_create_compute_pipeline)},
+                                                {slot_create_pipeline, address(on_create_pipeline)},
+                                                {slot_create_metacommand, address(on_create_metacommand)}};
     return methods;
 }
 
 const std::vector<Method>& list_methods() {
-    static const std::vector<Method> methods = {{dispatch, address(on_dispatch)},
-                                                {clear_state, address(on_clear_state)},
-                                                {set_pipeline, address(on_set_pipeline)},
-                                                {execute_indirect, address(on_execute_indirect)},
-                                                {execute_metacommand, address(on_execute_metacommand)}};
+    static const std::vector<Method> methods = {{slot_dispatch, address(on_dispatch)},
+                                                {slot_clear_state, address(on_clear_state)},
+                                                {slot_set_pipeline, address(on_set_pipeline)},
+                                                {slot_execute_indirect, address(on_execute_indirect)},
+                                                {slot_execute_metacommand, address(on_execute_metacommand)}};
     return methods;
 }
 
@@ -191,18 +188,30 @@ struct Face {
 
 /// Each interface may have a vtable of its own: nothing says that a newer one is the same object's memory.
 const std::vector<Face>& device_faces() {
-    static const std::vector<Face> faces = {{__uuidof(ID3D12Device), 44},  {__uuidof(ID3D12Device1), 47}, {__uuidof(ID3D12Device2), 48},
-                                            {__uuidof(ID3D12Device3), 51}, {__uuidof(ID3D12Device4), 57}, {__uuidof(ID3D12Device5), 65},
-                                            {__uuidof(ID3D12Device6), 66}, {__uuidof(ID3D12Device7), 68}, {__uuidof(ID3D12Device8), 73}};
+    static const std::vector<Face> faces = {
+        {__uuidof(ID3D12Device), methods_of_device},
+        {__uuidof(ID3D12Device1), methods_of_device1},
+        {__uuidof(ID3D12Device2), methods_of_device2},
+        {__uuidof(ID3D12Device3), methods_of_device3},
+        {__uuidof(ID3D12Device4), methods_of_device4},
+        {__uuidof(ID3D12Device5), methods_of_device5},
+        {__uuidof(ID3D12Device6), methods_of_device6},
+        {__uuidof(ID3D12Device7), methods_of_device7},
+        {__uuidof(ID3D12Device8), methods_of_device8},
+    };
     return faces;
 }
 
 const std::vector<Face>& list_faces() {
     static const std::vector<Face> faces = {
-        {__uuidof(ID3D12GraphicsCommandList), 60},  {__uuidof(ID3D12GraphicsCommandList1), 66},
-        {__uuidof(ID3D12GraphicsCommandList2), 67}, {__uuidof(ID3D12GraphicsCommandList3), 68},
-        {__uuidof(ID3D12GraphicsCommandList4), 77}, {__uuidof(ID3D12GraphicsCommandList5), 79},
-        {__uuidof(ID3D12GraphicsCommandList6), 80}};
+        {__uuidof(ID3D12GraphicsCommandList), methods_of_list},
+        {__uuidof(ID3D12GraphicsCommandList1), methods_of_list1},
+        {__uuidof(ID3D12GraphicsCommandList2), methods_of_list2},
+        {__uuidof(ID3D12GraphicsCommandList3), methods_of_list3},
+        {__uuidof(ID3D12GraphicsCommandList4), methods_of_list4},
+        {__uuidof(ID3D12GraphicsCommandList5), methods_of_list5},
+        {__uuidof(ID3D12GraphicsCommandList6), methods_of_list6},
+    };
     return faces;
 }
 
@@ -290,7 +299,7 @@ void Kernels::follow(ID3D12Device* device, ID3D12GraphicsCommandList* list) {
 }
 
 void Kernels::leave() {
-    hooks::restore();
+    if (!hooks::restore()) say("a method of D3D12 that was replaced stays so");
     device_faces_.clear();
     list_faces_.clear();
     Kernels* own = this;
