@@ -14,9 +14,19 @@ from pathlib import Path
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
 from dmlcts.conformance.backends.directml.seal import Seal, changes, not_the_default, vkd3d_version
-from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, default_dll, environment, need_prepared, sha256_of
+from dmlcts.conformance.backends.directml.stack import (
+    CHROOT,
+    Stack,
+    default_dll,
+    environment,
+    full_folders,
+    need_prepared,
+    seen_outside,
+    sha256_of,
+)
 from dmlcts.conformance.backends.directml.windows import host_command
 from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
+from dmlcts.reports.record.versions import replaced_text
 
 START = 60.0
 """Limit for the start, in seconds: the first Wine process after a boot reads a gigabyte."""
@@ -51,7 +61,8 @@ class DirectML(ProcessBackend):
         info, dll = super().describe(), self._dll
         if dll is None:
             return replace(info, version=f"{info.version} (of a file that was not read)", details={**info.details, **self._details})
-        version = f"{dll.hash_name} ({'; '.join(self._remarks)})" if self._remarks else dll.name
+        remarks = [*self._remarks, *filter(None, [replaced_text(info.details)])]
+        version = f"{dll.hash_name} ({'; '.join(remarks)})" if remarks else dll.name
         file = {"dll": str(dll.path), "sha256": dll.sha256, "file_version": dll.version}
         return replace(info, version=version, details={**info.details, **file, **self._details})
 
@@ -102,12 +113,12 @@ def on_stack(stack: Stack, seal: Seal, dll: Dll, options: Sequence[str] = (), ar
     remarks = list(filter(None, (remark, CHANGED_STACK if changed else "")))
     details = {"stack": f"changed since it was set up: {', '.join(changed)}"} if changed else {"vkd3d": vkd3d_version(stack)}
     surroundings = environment() if stack.kind == CHROOT else None
-    return _started(lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details), command, argument)
+    return _started(lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details), command, argument, options)
 
 
 def on_windows(dll: Dll | None, options: Sequence[str] = (), argument: str = "") -> DirectML:
     """Starts the host of Windows; without a DLL, on that of System32. Raises BackendUnavailable."""
-    command = host_command(dll, options)
+    command = host_command(dll, full_folders(options))
     details = {"host_sha256": sha256_of(Path(command[0]))}
     return _started(lambda: DirectML(command, dll, None if dll is None else dll.path, details=details), command, argument)
 
@@ -132,9 +143,9 @@ def split_argument(argument: str) -> tuple[Path | None, list[str]]:
     return path, words
 
 
-def _started(start: Callable[[], DirectML], command: Sequence[str], argument: str) -> DirectML:
+def _started(start: Callable[[], DirectML], command: Sequence[str], argument: str, options: Sequence[str] = ()) -> DirectML:
     try:
         return start()
     except BackendUnavailable as error:
-        problem = str(error).removeprefix(f"process:{shlex.join(command)}: ")
+        problem = seen_outside(str(error).removeprefix(f"process:{shlex.join(command)}: "), options)
         raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {problem}") from None

@@ -19,8 +19,10 @@ HOST stands for the host's sources, so that versions of the suite do not disturb
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import platform
+import shlex
 import shutil
 import sys
 import tempfile
@@ -44,6 +46,9 @@ SUITE = "sid"
 EXE = "dmlcts-directml-host.exe"
 SETUP = "dmlcts setup"
 CHROOT, ENGINES = "chroot", ("podman", "docker")
+SHARED = {"--replace-kernels": "replaced", "--dump-kernels": "dumped"}
+"""The host's options that name a folder of this machine, and what the folder is called in a stack, below /dmlcts/shared."""
+
 FORGOTTEN = 7 * 86400.0
 """Seconds after which a copy of a DLL that no run has used is removed."""
 
@@ -127,23 +132,71 @@ class Stack:
         return self.dlls / dll.sha256[:16] / "DirectML.dll"
 
     def command(self, dll: Dll, options: Sequence[str]) -> list[str]:
-        """The command that runs the host on a DLL, which is copied to where the host sees it. Raises BackendUnavailable."""
+        """The command that runs the host on a DLL, which is copied to where the host sees it. Folders that options name are mounted there.
+
+        Raises BackendUnavailable.
+        """
+        options, shared = seen_inside(options)
         words = ["--dll", f"Z:\\dmlcts\\dll\\{place(dll, self.dlls)}\\DirectML.dll", *options]
         if self.kind == CHROOT:
-            return enter(self.root, ["/bin/sh", f"{self.inside}/run.sh", *words])
+            return enter(self.root, ["/bin/sh", f"{self.inside}/run.sh", *words], shared)
         # No network, and nothing of this machine but the DLLs. Shaders are kept from one run to the next.
         mounts = ["--volume", f"{self.dlls}:/dmlcts/dll:ro", "--volume", "dmlcts-shaders:/dmlcts/shaders"]
+        mounts += [word for inside, folder in shared.items() for word in ("--volume", f"{folder}:{inside}")]
         passed = [f"--env={name}={value}" for name, value in _debug_variables().items()]
         limits = ["--network=none", "--security-opt=label=disable"]
         return [self.kind, "run", "--interactive", "--rm", *limits, *mounts, *passed, self.image, *words]
 
 
-def enter(root: Path, command: Sequence[str]) -> list[str]:
-    """A command that runs ``command`` in a chroot. Needs root.
+def full_folders(options: Sequence[str]) -> list[str]:
+    """The host's options, with the full path of each folder that they name. A folder to be written is made.
 
-    /proc and /dev are mounted in a mount namespace that ends with the command: nothing stays mounted below the cache.
+    Raises:
+        BackendUnavailable: there is no folder to be read, or the other cannot be made.
     """
-    script = 'mount --rbind /proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot "$@"'
+    words = list(options)
+    for at, option in enumerate(options[:-1]):
+        if option not in SHARED:
+            continue
+        folder = Path(words[at + 1]).expanduser().absolute()
+        if option == "--dump-kernels":
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise BackendUnavailable(f"{option} {folder}: {error.strerror}; name a folder that can be made") from None
+        elif not folder.is_dir():
+            raise BackendUnavailable(f"{option} {folder}: there is no such folder; it is to have a file DIGEST.bin for each kernel")
+        words[at + 1] = str(folder)
+    return words
+
+
+def seen_inside(options: Sequence[str]) -> tuple[list[str], dict[str, Path]]:
+    """The host's options as it sees folders in a stack, and those folders by what they are called there. Raises BackendUnavailable."""
+    words, shared = full_folders(options), {}
+    for at, option in enumerate(words[:-1]):
+        if name := SHARED.get(option):
+            shared[f"/dmlcts/shared/{name}"] = Path(words[at + 1])
+            words[at + 1] = f"Z:\\dmlcts\\shared\\{name}"
+    return words, shared
+
+
+def seen_outside(text: str, options: Sequence[str]) -> str:
+    """What the host says, with a stack's names of folders as the user called them in ``options``."""
+    for option, folder in itertools.pairwise(options):
+        if name := SHARED.get(option):
+            text = text.replace(f"Z:\\dmlcts\\shared\\{name}", folder)
+    return text
+
+
+def enter(root: Path, command: Sequence[str], shared: Mapping[str, Path] | None = None) -> list[str]:
+    """A command that runs ``command`` in a chroot. Needs root. ``shared`` are folders of this machine, by what they are called inside.
+
+    All is mounted in a mount namespace that ends with the command: nothing stays mounted below the cache.
+    """
+    mounts = ['mount --rbind /proc "$1/proc"', 'mount --rbind /dev "$1/dev"']
+    for inside, folder in (shared or {}).items():
+        mounts.append(f'mkdir -p "$1{inside}" && mount --bind {shlex.quote(str(folder))} "$1{inside}"')
+    script = " && ".join([*mounts, 'exec chroot "$@"'])
     return ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", script, "sh", str(root), *command]
 
 

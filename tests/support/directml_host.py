@@ -1,0 +1,72 @@
+"""The command that runs the host for Microsoft's DirectML.dll in a test, where this machine is prepared for it, and one run of it on frames."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from dmlcts.conformance.backends.backend import BackendUnavailable, Dispatch
+from dmlcts.conformance.backends.directml import stack, windows
+from dmlcts.conformance.backends.directml.dll import read_dll
+from dmlcts.conformance.backends.process.process import split_command
+from dmlcts.conformance.backends.process.protocol import CLOSE, PREFIX, Header, RawStream, frame, read_header, run_request
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.untrusted.files import parse_json
+
+
+def host_command(dll: Path | None, options: Sequence[str] = ()) -> list[str]:
+    """The command that starts the host on a DLL, or on its own. Skips the test where nothing is prepared to run one."""
+    if given := os.environ.get("DMLCTS_DIRECTML_COMMAND"):
+        return [*split_command(given), *(() if dll is None else ("--dll", str(dll))), *options]
+    try:
+        if os.name == "nt":
+            return windows.host_command(None if dll is None else read_dll(dll), options)
+        prepared, marker = stack.need_prepared()
+    except BackendUnavailable as error:
+        pytest.skip(f"no DirectML.dll can run here: {error}")
+    return prepared.command(read_dll(dll or stack.default_dll(marker)), options)
+
+
+def host_environment() -> dict[str, str] | None:
+    """The environment of such a host, None for that of the tests."""
+    ready = os.name == "nt" or "DMLCTS_DIRECTML_COMMAND" in os.environ
+    return None if ready else stack.environment()
+
+
+def on_fake_d3d12(dll: Path, options: Sequence[str] = ()) -> list[str]:
+    """The command that starts the host on a DLL that is a fake D3D12 as well."""
+    command = host_command(dll, options)
+    place = command[command.index("--dll") + 1]
+    return [*command, "--d3d12", place]
+
+
+def run_frame(dispatch: Dispatch, number: int, paths: bool) -> bytes:
+    """A request to run, which asks for code paths or does not."""
+    head, *payload = (bytes(piece) for piece in run_request(dispatch, number, load))
+    size = PREFIX.unpack(head[: PREFIX.size])[2]
+    header = parse_json(head[PREFIX.size :].decode())
+    assert isinstance(header, dict)
+    header.pop("paths", None)
+    return b"".join([frame(header | ({"paths": True} if paths else {}), size), *payload])
+
+
+def answers(command: Sequence[str], requests: Sequence[bytes]) -> tuple[list[Header], str]:
+    """What a host answers to these requests and then a close, and what it wrote to standard error."""
+    done = subprocess.run(
+        command, input=b"".join([*requests, frame(CLOSE)]), capture_output=True, env=host_environment(), timeout=120, check=False
+    )
+    errors = done.stderr.decode("utf-8", "replace")
+    assert done.returncode == 0, errors
+    output, found = BytesIO(done.stdout), []
+    source = RawStream(output)
+    while source.unread or output.tell() < len(done.stdout):
+        header, length = read_header(source)
+        source.take(length, "payload")
+        if header["status"] != "working":
+            found.append(header)
+    return found, errors
