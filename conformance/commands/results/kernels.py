@@ -75,7 +75,9 @@ def command(
 def _need_paths(record: Record, place: Path) -> None:
     """Raises UsageError if no result has code paths."""
     if not any(result.paths for result in record.results):
-        raise UsageError(f"{place}: no result has code paths; the backend names none, the run had --no-paths, or it is older than they are")
+        raise UsageError(
+            f"{place}: no result has code paths; the backend names none, the run had --no-paths, or it is older than they are"
+        )
 
 
 def _chosen(found: list[Kernel], names: tuple[str, ...], place: Path) -> list[Kernel]:
@@ -139,4 +141,6 @@ def _print_changes(record: Record, baseline: Path, as_json: bool) -> None:
         for line in changes_lines(each):
             click.echo(line)
     same, cases = len(found) - len(changed), sum(each.both for each in found)
-    click.echo(f"{sum(len(each.other) for each in found):,} of {cases:,} cases that both runs have run other kernels; {same:,} operators are unchanged")
+    click.echo(
+        f"{sum(len(each.other) for each in found):,} of {cases:,} cases that both runs have run other kernels; {same:,} operators are unchanged"
+    )
