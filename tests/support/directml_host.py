@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -34,15 +35,23 @@ def host_command(dll: Path | None, options: Sequence[str] = ()) -> list[str]:
 
 def host_environment() -> dict[str, str] | None:
     """The environment of such a host, None for that of the tests."""
-    ready = os.name == "nt" or "DMLCTS_DIRECTML_COMMAND" in os.environ
-    return None if ready else stack.environment()
+    return None if own_host() else stack.environment()
 
 
-def on_fake_d3d12(dll: Path, options: Sequence[str] = ()) -> list[str]:
-    """The command that starts the host on a DLL that is a fake D3D12 as well."""
-    command = host_command(dll, options)
-    place = command[command.index("--dll") + 1]
-    return [*command, "--d3d12", place]
+def own_host() -> bool:
+    """Whether the host runs in this machine's own folders, and not in a stack."""
+    return os.name == "nt" or "DMLCTS_DIRECTML_COMMAND" in os.environ
+
+
+@contextmanager
+def on_fake_d3d12(dll: Path, options: Sequence[str] = ()) -> Iterator[list[str]]:
+    """The command that starts the host on a DLL that is a fake D3D12 as well. What the host writes is where the options say at the end."""
+    exchange = None if own_host() else stack.Exchange(stack.need_prepared()[0], options)
+    command = host_command(dll, options if exchange is None else exchange.options)
+    yield [*command, "--d3d12", command[command.index("--dll") + 1]]
+    if exchange is not None:
+        exchange.fetch()
+        exchange.close()
 
 
 def run_frame(dispatch: Dispatch, number: int, paths: bool) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
@@ -57,7 +57,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         dll = folder / f"{sha256(letters.encode()).hexdigest()}.dll"
         dll.write_bytes(written(built, MODE, f"kernels {letters}"))
         asked = [run_frame(dispatch(), number + 1, paths) for number in range(requests)]
-        return answers(on_fake_d3d12(dll, options), [frame(DESCRIBE), *asked])
+        with on_fake_d3d12(dll, options) as command:
+            return answers(command, [frame(DESCRIBE), *asked])
 
     return on_fake
 
@@ -217,10 +218,10 @@ def test_a_folder_of_replacements_that_is_wrong_is_no_backend(name: str, content
 XOR, OR = "ELEMENT_WISE_BIT_XOR/UINT32/4d", "ELEMENT_WISE_BIT_OR/UINT32/4d"
 
 
-def real_paths(*names: str, options: Sequence[str] = ()) -> list[list[str]]:
+def real_paths(*names: str) -> list[list[str]]:
     """The labels of what each case ran on the real DLL."""
     requests = [run_frame(dispatch(name), number + 1, paths=True) for number, name in enumerate(names)]
-    found, _ = answers(host_command(None, options), requests)
+    found, _ = answers(host_command(None), requests)
     return [[path["label"] for path in answer["paths"]] for answer in found]
 
 
@@ -231,7 +232,11 @@ def test_equal_descs_run_the_same_kernels_and_other_types_others() -> None:
 
 
 def test_a_kernel_in_the_place_of_anothers_gives_its_results_and_the_dll_is_no_release(tmp_path: Path) -> None:
-    ((xor,), (other,)) = real_paths(XOR, OR, options=["--dump-kernels", str(tmp_path / "all")])
+    ((xor,), (other,)) = real_paths(XOR, OR)
+    with closing(open_directml(f" --dump-kernels {tmp_path / 'all'}")) as backend:
+        backend.run(dispatch(XOR))
+        backend.run(dispatch(OR))
+    assert {file.name for file in (tmp_path / "all").iterdir()} >= {f"{xor[-16:]}.bin", f"{other[-16:]}.bin"}
     (tmp_path / "new").mkdir()
     bytecode = (tmp_path / "all" / f"{other[-16:]}.bin").read_bytes()
     assert sha256(bytecode).hexdigest()[:16] == other[-16:]

@@ -379,6 +379,10 @@ void Kernels::note(Part part, std::string label, std::vector<uint64_t> numbers) 
 
 void Kernels::dump(const std::string& digest, const D3D12_SHADER_BYTECODE& bytecode) {
     const std::wstring file = dump_folder_ + L"\\" + wide(digest) + L".bin";
+    {
+        const hooks::Lock lock(noting_);
+        if (!dumped_.insert(digest).second) return;
+    }
     if (GetFileAttributesW(file.c_str()) != INVALID_FILE_ATTRIBUTES) return;
     // Whole or not at all: other hosts, and other threads, may write the same kernel.
     const std::wstring part = file + L"." + std::to_wstring(GetCurrentProcessId()) + L"-" + std::to_wstring(GetCurrentThreadId()) + L".part";

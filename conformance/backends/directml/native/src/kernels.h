@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,5 +73,6 @@ private:
     Part part_ = execution;
     std::vector<Path> noted_[parts];
     uint64_t dropped_ = 0;        // beyond what an answer may have
-    SRWLOCK noting_ = SRWLOCK_INIT;  // of noted_ and dropped_
+    std::set<std::string> dumped_;
+    SRWLOCK noting_ = SRWLOCK_INIT;  // of noted_, dropped_ and dumped_
 };
