@@ -57,7 +57,7 @@ class Conditions:
     @property
     def are_kernels(self) -> Flags:
         """Which of them are that a code path runs."""
-        return self.weights == WEIGHT_OF_KERNELS
+        return np.equal(self.weights, WEIGHT_OF_KERNELS)
 
     def meeting(self, conjunction: Sequence[int]) -> Flags:
         """The cases that meet all of some conditions."""

@@ -5,7 +5,7 @@ Why a kernel runs is the same question as why a case fails: what separates the c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -60,9 +60,9 @@ def reached(label: str, facts: Sequence[Facts], ran: Sequence[frozenset[str]]) -
     return f"{name} {', and '.join(_told(reason, runs, others) for reason in found)}"
 
 
-def without_kernels(facts: Mapping[object, str | float | bool]) -> Facts:
+def without_kernels(facts: Facts) -> Facts:
     """The facts that are not about code paths."""
-    return {name: value for name, value in facts.items() if not (isinstance(name, tuple) and is_kernel(name[0]))}  # type: ignore[misc]
+    return {name: value for name, value in facts.items() if not (isinstance(name, tuple) and is_kernel(name[0]))}
 
 
 def _told(reason: Reason, runs: Flags, others: Flags) -> str:
