@@ -65,6 +65,13 @@ class _Minutes(click.FloatRange):
 @paths_option
 @waivers_option
 @click.option(
+    "--corpus",
+    multiple=True,
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="go on with the cases that an earlier search kept there, the smallest of each kernel, and keep this one's; of several, the first gets all",
+)
+@click.option(
     "--out",
     "-o",
     default=OUT,

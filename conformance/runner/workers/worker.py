@@ -92,6 +92,7 @@ class Worker:
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
+        self.selection.note(operator, case, result, self.process)
         is_known = CAUSE in result.evidence
         if self.selection.keeps(operator, result.status, is_known):
             with writing_to(self.folder):
