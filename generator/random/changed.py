@@ -1,4 +1,4 @@
-"""A drawn case with one or two things changed: a size one more, one less, doubled or halved; another type, layout, attribute or offset.
+"""A drawn case with one to four things changed: a size one more, one less, doubled or halved; another type, layout, attribute or offset.
 
 A search that knows which kernels a case reached changes the cases that reached new ones (conformance/runner/kernels/corpus): what lies near a turn in the
 implementation's choice of kernels is likelier to take another than what is drawn anew.
@@ -16,8 +16,8 @@ from dmlcts.generator.random.random_dispatch import LARGEST, Genes, number_of, s
 LAST = 0.999
 """The number of the largest work, which limits no size."""
 
-_OFTEN_ONE = (1, 1, 2)
-"""How many things are changed."""
+_MOST_CHANGED = 4
+"""How many things are changed at most: kernels are chosen by several at once."""
 
 _SIZES = 0.5
 """How often it is a size."""
@@ -32,7 +32,7 @@ _DECIDE_NOTHING = frozenset({"size", "wanted", "work", "turn", "seed", "like", "
 def changed(genes: Genes, case: Case, random: Random) -> Genes:
     """The numbers of a case like a given one, whose ``genes`` have been asked for all. There need not be such a case."""
     known = dict(genes.known) | dict(sizes_as_numbers(case)) | {"work": LAST}
-    for _ in range(random.choice(_OFTEN_ONE)):
+    for _ in range(random.randint(1, _MOST_CHANGED)):
         sizes = sorted(name for name in known if name.startswith("size "))
         others: dict[str, list[str]] = {}
         for name in sorted(known):

@@ -8,11 +8,13 @@ suite makes it again; a line that cannot be read counts as none.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from random import Random
 
 from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.files import portable
@@ -63,6 +65,10 @@ class Corpus:
         for entry in entries:
             self.add(entry)
 
+    def reaches_more(self, entry: Entry) -> bool:
+        """Whether a case reaches something new."""
+        return not entry.forms <= self.smallest.keys()
+
     def add(self, entry: Entry) -> bool:
         """Adds a case. Returns whether it reaches something new, or is the smallest so far that reaches something."""
         better = [form for form in entry.forms if form not in self.smallest or entry.order < self.smallest[form].order]
@@ -78,6 +84,40 @@ class Corpus:
             found.append(best)
             left -= best.forms
         return found
+
+
+class Guide:
+    """What a process of a search has seen of an operator: how often each form was reached, and how often drawn and changed cases reached a new one lately.
+
+    At first, drawn cases find more than changed ones; when they have found what is frequent, those near the rare ones do.
+    """
+
+    def __init__(self) -> None:
+        self.hits = Counter[Form]()
+        self._tried, self._new = {False: 0.0, True: 0.0}, {False: 0.0, True: 0.0}
+
+    def saw(self, forms: Iterable[Form], *, is_changed: bool, is_new: bool) -> None:
+        """A drawn or a changed case ran; the last ones count most."""
+        self.hits.update(forms)
+        self._tried[is_changed] = _FADES * self._tried[is_changed] + 1
+        self._new[is_changed] = _FADES * self._new[is_changed] + is_new
+
+    def changed(self, batch: int) -> int:
+        """How many cases of a batch are to be changed ones, if there are any to change: the more, the more they find; of either kind a few."""
+        drawn, changed = ((self._new[kind] + 1) / (self._tried[kind] + 4) for kind in (False, True))
+        free = batch - 2 * _LEAST
+        return _LEAST + round(free * changed**_SHARPLY / (drawn**_SHARPLY + changed**_SHARPLY))
+
+    def parents(self, corpus: Corpus, random: Random) -> Iterator[Entry]:
+        """Cases to change, without end: those of rarely reached forms more often."""
+        forms = sorted(corpus.smallest)
+        weights = [1 / max(1, self.hits[form]) ** 2 for form in forms]
+        while forms:
+            yield corpus.smallest[random.choices(forms, weights)[0]]
+
+
+_FADES, _LEAST, _SHARPLY = 0.99, 2, 3
+"""What a result counts when another one comes; the fewest drawn and changed cases of a batch; and how sharply the better kind is preferred."""
 
 
 def read_corpus(folder: Path, operator: str) -> list[Entry]:

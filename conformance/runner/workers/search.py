@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from math import inf
 from pathlib import Path
 from random import Random
@@ -17,7 +18,7 @@ from time import monotonic
 
 from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.kernels.corpus import Corpus, append, entry_of, read_corpus
+from dmlcts.conformance.runner.kernels.corpus import Corpus, Guide, append, entry_of, read_corpus
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
 from dmlcts.conformance.runner.planning.selection import Selection, operators_named, selection_of
@@ -30,8 +31,8 @@ from dmlcts.generator.suite.suite import select
 from dmlcts.reports.record.record import FAILURES, PASS, SEARCH, UNSUPPORTED, WAIVED, Result
 from dmlcts.spec.model.abi import feature_level
 
-BATCH, CHANGED, EARLIER = 20, 12, 5
-"""The cases of a batch; those of them that are changed ones, where the backend names kernels; and those that earlier searches kept."""
+BATCH, EARLIER = 20, 5
+"""The cases of a batch, and those of them that earlier searches kept."""
 
 _TRIES, _CHANGES = 200, 10**8
 """How often a change is tried for a batch, and how many different ones there are."""
@@ -65,9 +66,13 @@ def work_of(options: RunOptions) -> Selection:
 
 @dataclass(frozen=True)
 class Search(Selection):
-    """The batches of a search. ``operators`` are the operators themselves. ``known`` is what this process knows of the kernels of the batch that it runs."""
+    """The batches of a search. ``operators`` are the operators themselves.
+
+    ``known`` is what this process knows of the kernels of the batch that it runs, and ``guides``, by operator, what it learnt of where new ones are.
+    """
 
     known: dict[str, Corpus] = field(default_factory=dict)
+    guides: dict[str, Guide] = field(default_factory=dict)
 
     def cases(self, operator: str) -> list[Case]:
         """The cases of a batch: drawn, or made again if they are listed already."""
@@ -85,7 +90,7 @@ class Search(Selection):
             return self._wanted(case) and not _passed_over(case, causes)
 
         found = [*self._of_earlier(operator), *self._changed(operator, wanted)]
-        found += seen.draw(int(self.options.seed), BATCH - len(found), wanted)
+        found += seen.draw(int(self.options.seed), max(0, BATCH - len(found)), wanted)
         seen.save(state)
         return found
 
@@ -98,14 +103,13 @@ class Search(Selection):
 
     def _changed(self, operator: str, wanted: Callable[[Case], bool]) -> list[Case]:
         """Cases that reached a kernel in a form of which they are the smallest, each with a change; none where the backend names no kernels."""
-        corpus = self.corpus(_operator(operator))
-        forms = sorted(corpus.smallest)
-        random = Random(f"{self.options.seed}/{operator}")  # noqa: S311 (reproducible, no secret)
-        found: dict[str, Case] = {}
-        for _ in range(_TRIES if forms else 0):
-            if len(found) == CHANGED:
+        name, random = _operator(operator), Random(f"{self.options.seed}/{operator}")  # noqa: S311 (reproducible, no secret)
+        guide, corpus = self.guides.setdefault(name, Guide()), self.corpus(name)
+        most, found = guide.changed(BATCH), dict[str, Case]()
+        for entry in islice(guide.parents(corpus, random), _TRIES):
+            if len(found) == most:
                 break
-            place = number_in(corpus.smallest[random.choice(forms)].case)
+            place = number_in(entry.case)
             case = fuzz_case(*place.changed(random.randrange(_CHANGES))) if place else None
             if case is not None and wanted(case):
                 found.setdefault(case.id, case)
@@ -124,7 +128,9 @@ class Search(Selection):
         if operator not in self.known:
             self.known.clear()
             self.known[operator] = self.corpus(name)
-        entry = entry_of(case, result.paths)
+        entry, place = entry_of(case, result.paths), number_in(case.id)
+        is_new = self.known[operator].reaches_more(entry)
+        self.guides.setdefault(name, Guide()).saw(entry.forms, is_changed=bool(place and place.changes), is_new=is_new)
         if self.known[operator].add(entry):
             append(Path(self.options.out) / journal.FOLDER, name, process, entry)
 
