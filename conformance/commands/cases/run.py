@@ -69,10 +69,11 @@ processes_option = click.option(
     show_default=True,
 )
 paths_option = click.option(
-    "--paths/--no-paths",
-    default=True,
-    show_default=True,
-    help="ask the backend which code paths (kernels) each case runs; see `dmlcts kernels`",
+    "--no-paths",
+    "paths",
+    is_flag=True,
+    callback=lambda context, option, left_out: not left_out,
+    help="do not ask the backend which code paths (kernels) each case runs; see `dmlcts kernels`",
 )
 timeout_option = click.option(
     "--timeout",
