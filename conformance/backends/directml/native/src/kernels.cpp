@@ -15,9 +15,10 @@ using hooks::Outermost;
 namespace {
 
 constexpr size_t digest_digits = 16, most_paths = 1024, longest_label = 200;
-constexpr const char *unknown = "unknown", *replaced = " (replaced)";
+const std::string unknown = "unknown";
+constexpr const char* replaced = " (replaced)";
 
-/// Of the labels that are private data of pipelines and metacommands.
+/// Of the private data of pipelines and metacommands: where the label stands.
 constexpr GUID label_id = {0x5a3c19d2, 0x7e40, 0x4b1f, {0x9d, 0x26, 0xc8, 0x0e, 0x41, 0xb7, 0x53, 0xfa}};
 
 std::atomic<Kernels*> followed{nullptr};
@@ -32,11 +33,10 @@ template <class Action> void quietly(Action action) noexcept {
     }
 }
 
-std::string label_of(ID3D12Object* object) {
-    char text[longest_label];
-    UINT size = sizeof text;
-    if (!object || FAILED(object->GetPrivateData(label_id, &size, text))) return unknown;
-    return std::string(text, std::min<size_t>(size, sizeof text));
+const std::string* label_of(ID3D12Object* object) {
+    const std::string* label = nullptr;
+    UINT size = sizeof label;
+    return object && SUCCEEDED(object->GetPrivateData(label_id, &size, &label)) && size == sizeof label ? label : &unknown;
 }
 
 /// "{26caae7a-3081-4633-9581-226fbe57695d}"
@@ -70,8 +70,8 @@ template <class Make> HRESULT make_pipeline(void* device, const D3D12_SHADER_BYT
     Kernels::Kernel kernel;
     quietly([&](Kernels& kernels) { kernel = kernels.kernel(bytecode); });
     const HRESULT result = make(kernel.replacement);
-    if (FAILED(result) && kernel.replacement) say(kernel.label + ": no pipeline can be made of what replaces it: " + hex(result));
-    if (!kernel.label.empty()) quietly([&](Kernels& kernels) { kernels.created(device, kernel.label, result, out); });
+    if (FAILED(result) && kernel.replacement) say(*kernel.label + ": no pipeline can be made of what replaces it: " + hex(result));
+    if (kernel.label) quietly([&](Kernels& kernels) { kernels.created(device, kernel.label, result, out); });
     return result;
 }
 
@@ -119,7 +119,7 @@ HRESULT STDMETHODCALLTYPE on_create_metacommand(ID3D12Device5* self, const GUID*
     if (outermost && id) {
         quietly([&](Kernels& kernels) {
             const std::string name = metacommand_name(self, *id);
-            kernels.created(self, cut("metacommand " + text_of(*id) + (name.empty() ? "" : " " + name)), result, out);
+            kernels.created(self, kernels.label(cut("metacommand " + text_of(*id) + (name.empty() ? "" : " " + name))), result, out);
         });
     }
     return result;
@@ -139,21 +139,22 @@ void STDMETHODCALLTYPE on_clear_state(ID3D12GraphicsCommandList* self, ID3D12Pip
 
 void STDMETHODCALLTYPE on_dispatch(ID3D12GraphicsCommandList* self, UINT x, UINT y, UINT z) {
     const Outermost outermost;
-    if (outermost) quietly([&](Kernels& kernels) { kernels.dispatches(self, nullptr, {x, y, z}); });
+    const Kernels::Groups groups{x, y, z};
+    if (outermost) quietly([&](Kernels& kernels) { kernels.dispatches(self, nullptr, &groups); });
     forward<void>(self, slot_dispatch, x, y, z);
 }
 
 void STDMETHODCALLTYPE on_execute_indirect(ID3D12GraphicsCommandList* self, ID3D12CommandSignature* signature, UINT most,
                                            ID3D12Resource* arguments, UINT64 offset, ID3D12Resource* count, UINT64 count_offset) {
     const Outermost outermost;
-    if (outermost) quietly([&](Kernels& kernels) { kernels.dispatches(self, nullptr, {}); });
+    if (outermost) quietly([&](Kernels& kernels) { kernels.dispatches(self, nullptr, nullptr); });
     forward<void>(self, slot_execute_indirect, signature, most, arguments, offset, count, count_offset);
 }
 
 void STDMETHODCALLTYPE on_execute_metacommand(ID3D12GraphicsCommandList4* self, ID3D12MetaCommand* metacommand, const void* parameters,
                                               SIZE_T size) {
     const Outermost outermost;
-    if (outermost && metacommand) quietly([&](Kernels& kernels) { kernels.dispatches(self, metacommand, {}); });
+    if (outermost && metacommand) quietly([&](Kernels& kernels) { kernels.dispatches(self, metacommand, nullptr); });
     forward<void>(self, slot_execute_metacommand, metacommand, parameters, size);
 }
 
@@ -306,11 +307,12 @@ void Kernels::leave() {
     followed.compare_exchange_strong(own, nullptr);
 }
 
-void Kernels::begin() {
+void Kernels::begin(bool wanted) {
+    wanted_ = wanted;
     const hooks::Lock lock(noting_);
     for (std::vector<Path>& part : noted_) part.clear();
     dropped_ = 0;
-    set_ = unknown;
+    set_ = &unknown;
     part_ = execution;
 }
 
@@ -327,8 +329,8 @@ json::Array Kernels::paths() {
                 ++dropped;
                 continue;
             }
-            json::Object entry{{"label", path.label + marks[part]}};
-            if (!path.numbers.empty()) entry.push_back({"numbers", json::Array(path.numbers.begin(), path.numbers.end())});
+            json::Object entry{{"label", *path.label + marks[part]}};
+            if (path.has_groups) entry.push_back({"numbers", json::Array(path.groups.begin(), path.groups.end())});
             found.push_back(std::move(entry));
         }
     }
@@ -345,36 +347,40 @@ json::Object Kernels::replacements() const {
 Kernels::Kernel Kernels::kernel(const D3D12_SHADER_BYTECODE& bytecode) {
     const std::string digest = digest_of(bytecode.pShaderBytecode, bytecode.BytecodeLength);
     if (!dump_folder_.empty()) dump(digest, bytecode);
-    Kernel found{std::string(bytecode::kind(bytecode.pShaderBytecode, bytecode.BytecodeLength)) + " " + digest, nullptr};
+    const std::string text = std::string(bytecode::kind(bytecode.pShaderBytecode, bytecode.BytecodeLength)) + " " + digest;
     const auto replacement = replacements_.find(digest);
-    if (replacement == replacements_.end()) return found;
-    found.label += replaced;
-    found.replacement = &replacement->second;
-    return found;
+    if (replacement == replacements_.end()) return {label(text), nullptr};
+    return {label(text + replaced), &replacement->second};
 }
 
-void Kernels::created(void* device, const std::string& label, HRESULT result, void** made) {
+const std::string* Kernels::label(std::string text) {
+    const hooks::Lock lock(noting_);
+    return &*labels_.insert(std::move(text)).first;
+}
+
+void Kernels::created(void* device, const std::string* label, HRESULT result, void** made) {
     if (FAILED(result)) {
-        if (is_in(device_faces_, device)) note(not_created, label, {});
+        if (is_in(device_faces_, device)) note(not_created, label, nullptr);
         return;
     }
     Com<ID3D12Object> object;
     if (!made || !*made || FAILED(static_cast<IUnknown*>(*made)->QueryInterface(__uuidof(ID3D12Object), object.out()))) return;
-    object->SetPrivateData(label_id, static_cast<UINT>(label.size()), label.data());
+    object->SetPrivateData(label_id, sizeof label, &label);
 }
 
 void Kernels::sets(void* list, ID3D12Object* pipeline) {
-    if (is_in(list_faces_, list)) set_ = label_of(pipeline);
+    if (wanted_ && is_in(list_faces_, list)) set_ = label_of(pipeline);
 }
 
-void Kernels::dispatches(void* list, ID3D12Object* metacommand, std::vector<uint64_t> numbers) {
-    if (is_in(list_faces_, list)) note(part_, metacommand ? label_of(metacommand) : set_, std::move(numbers));
+void Kernels::dispatches(void* list, ID3D12Object* metacommand, const Groups* groups) {
+    if (wanted_ && is_in(list_faces_, list)) note(part_, metacommand ? label_of(metacommand) : set_, groups);
 }
 
-void Kernels::note(Part part, std::string label, std::vector<uint64_t> numbers) {
+void Kernels::note(Part part, const std::string* label, const Groups* groups) {
     const hooks::Lock lock(noting_);
+    if (!wanted_) return;
     if (noted_[part].size() == most_paths) ++dropped_;
-    else noted_[part].push_back({std::move(label), std::move(numbers)});
+    else noted_[part].push_back({label, groups != nullptr, groups ? *groups : Groups{}});
 }
 
 void Kernels::dump(const std::string& digest, const D3D12_SHADER_BYTECODE& bytecode) {

@@ -231,7 +231,7 @@ const uint8_t* run_operator(DirectMlDevice& device, const json::Value& header, c
                             const uint8_t* contents, Kernels& kernels, Times& times) {
     Stopwatch watch(times);
     const uint8_t* returned = nullptr;
-    kernels.begin();
+    kernels.begin(request.paths);
     {
         Run run(device, header, request);
         watch.lap(Times::layout);
