@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from dmlcts.reports.kernels.richness import Richness, richness
+from dmlcts.reports.record.paths import labels_of
 from dmlcts.reports.record.record import FAILURES, WAIVED, Record, Result
 
 FAILED = FAILURES | {WAIVED}
@@ -79,7 +80,7 @@ def kernels(results: Iterable[Result]) -> list[Kernel]:
     """The kernels that these cases run: those with failures first, by the share of their cases that fail; then those that the fewest cases run."""
     found: dict[str, Kernel] = {}
     for result in results:
-        for label in dict.fromkeys(path.label for path in result.paths):
+        for label in labels_of(result.paths):
             if label not in found:
                 found[label] = Kernel(label)
             found[label].add(result)

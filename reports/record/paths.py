@@ -22,6 +22,10 @@ MOST_NUMBERS, LARGEST_NUMBER = 8, 2**63 - 1
 """The most numbers of a code path, and the largest of them."""
 
 
+MORE = "more"
+"""The label that stands for further code paths, where a host names no more: it is none itself."""
+
+
 class CodePath(NamedTuple):
     """A part of the implementation that ran: a kernel's digest, or a name such as ``gemm, tile of 64``; and numbers: thread groups in x, y, z."""
 
@@ -31,6 +35,11 @@ class CodePath(NamedTuple):
 
 Paths = tuple[CodePath, ...]
 """What a case ran, in order of dispatch."""
+
+
+def labels_of(paths: Paths) -> tuple[str, ...]:
+    """The labels of code paths, each once, in their order."""
+    return tuple(dict.fromkeys(path.label for path in paths if path.label != MORE))
 
 
 def code_path(label: object, numbers: Sequence[object] = ()) -> CodePath:

@@ -57,6 +57,10 @@ def test_numbers_that_vary_make_no_kernel_more() -> None:
     assert len(only.numbers) == 5
 
 
+def test_more_is_no_kernel() -> None:
+    assert [each.label for each in kernels([ran(0, "a", "more"), ran(1, "more")])] == ["a"]
+
+
 # How many there may be
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dmlcts.conformance.runner.explaining.reasons import Reason, reasons
 from dmlcts.generator.facts.explanations import Facts, Flags, is_kernel, kernel_fact, kernel_in, kernel_text
+from dmlcts.reports.record.paths import labels_of
 from dmlcts.reports.record.record import Result
 
 _MOST_REASONS = 3
@@ -20,7 +21,7 @@ _MOST_REASONS = 3
 
 def labels(result: Result | None) -> frozenset[str]:
     """The labels of the code paths that a case ran."""
-    return frozenset(path.label for path in result.paths) if result is not None else frozenset()
+    return frozenset(labels_of(result.paths)) if result is not None else frozenset()
 
 
 def with_kernels(facts: Facts | None, ran: Iterable[str]) -> Facts | None:

@@ -18,7 +18,7 @@ from random import Random
 
 from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.files import portable
-from dmlcts.reports.record.paths import Paths
+from dmlcts.reports.record.paths import MORE, Paths
 from dmlcts.spec.untrusted.files import InputError, parse_json_line
 from dmlcts.spec.writing.files import writing_to
 
@@ -49,7 +49,7 @@ class Entry:
 
 def forms_of(paths: Paths) -> frozenset[Form]:
     """The forms in which a case ran its kernels."""
-    return frozenset((path.label, prod(path.numbers).bit_length() if path.numbers else 0) for path in paths)
+    return frozenset((path.label, prod(path.numbers).bit_length() if path.numbers else 0) for path in paths if path.label != MORE)
 
 
 def entry_of(case: Case, paths: Paths) -> Entry:

@@ -39,6 +39,7 @@ def entry(case: str, size: int, *labels: str) -> Entry:
 def test_a_kernel_with_another_power_of_two_of_groups_is_another_form() -> None:
     of = [forms_of((CodePath("a", numbers),)) for numbers in ((), (0,), (1,), (2, 1, 1), (3, 1, 1), (2, 2, 1), (7,))]
     assert of == [{("a", bits)} for bits in (0, 0, 1, 2, 2, 3, 3)]
+    assert forms_of((CodePath("more", (7,)),)) == set()
     assert forms_of((CodePath("a", (1,)), CodePath("b"), CodePath("a", (1,)))) == {("a", 1), ("b", 0)}
 
 
