@@ -94,6 +94,7 @@ PARSED = {
     'dmlcts client onnxruntime --conformance -k "resize and not antialias" --dll other/DirectML.dll': "ONNX Runtime and another DLL",
     "dmlcts fuzz --backend directml --minutes 60 --corpus corpus": "DirectML.dll",
     "dmlcts fuzz --backend directml --minutes 60 --corpus merged --corpus corpus --corpus from-another-machine": "DirectML.dll",
+    "dmlcts run --backend directml --changed-since older": "results with code paths",
     "dmlcts kernels results": "results with code paths",
     "dmlcts kernels results 3f2a9c0d1e5b7a48": "results with code paths",
     "dmlcts kernels results --json": "results with code paths",

@@ -136,7 +136,8 @@ class Dispatch:
     """One execution. ``resources`` are writable and changed in place; two bindings of one resource are an in-place execution.
 
     ``bindings`` has every tensor of the desc by name (``ATensor``, ``InputTensors[0]``). ``outputs`` are the names of the tensors
-    that the operator writes. ``timeout`` is in seconds, None for no limit. ``paths`` takes the code paths that ran; None where nobody asks.
+    that the operator writes. ``timeout`` is in seconds, None for no limit. ``paths`` takes the code paths that ran; None where nobody asks. Without ``execute``,
+    they are all that is asked for: the outputs are not looked at, and need not be written.
     """
 
     desc: OperatorDesc
@@ -145,6 +146,7 @@ class Dispatch:
     outputs: tuple[str, ...]
     timeout: float | None = None
     paths: list[CodePath] | None = None
+    execute: bool = True
 
     def path(self, label: str, *numbers: int) -> None:
         """Notes a code path that runs: a kernel's name or digest, and up to 8 numbers, such as thread groups. Beyond 1,025 none is kept.

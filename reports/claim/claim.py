@@ -10,7 +10,7 @@ A claim covers what ran and no more: a selection, a shard or a list of cases is 
 (operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
 refutes the claim. Level ``smoke`` is a first look, and a random search
 (``fuzz``) has no end: they claim nothing. Neither does a run with kernels that were replaced (``replaced_kernels`` in the details of the
-implementation's description): what ran is not the implementation.
+implementation's description): what ran is not the implementation. Nor does one that leaves out cases as they run the same kernels as before (``left_out``).
 """
 
 from __future__ import annotations
@@ -175,7 +175,11 @@ def _claim_of(record: Record) -> Claim:
     if manifest.level in _NO_CLAIM:
         statements = [_no_claim(record, counts, waived)]
     else:
-        reason = (stop(manifest) or "the run did not finish") if unfinished else replaced_text(details_of(manifest.backend))
+        reason = (
+            (stop(manifest) or "the run did not finish")
+            if unfinished
+            else manifest.left_out or replaced_text(details_of(manifest.backend))
+        )
         statements = list(_statements(record, reason))
     if untested:
         statements.append(Statement("required", False, "", f"Required, but no case tested it: {', '.join(untested)}.", ()))
@@ -290,7 +294,7 @@ def _no_claim(record: Record, counts: Counts, waived: Sequence[str]) -> Statemen
     total = sum(counts.values())
     who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
     why = (nothing_shown(record) if passed else "") or mostly_waived_text(waived)
-    aside = "".join(f"; {each}" for each in (why, stop(record.manifest)) if each)
+    aside = "".join(f"; {each}" for each in (why, stop(record.manifest), record.manifest.left_out) if each)
     apart = sum(record.manifest.further.values())
     kept = f", of which {apart:,} are counted only" if apart else ""
     what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)

@@ -140,7 +140,8 @@ class Manifest:
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of
     a random search that are not kept. ``stopped`` is why the run stopped by itself, empty if it did not, and ``stopped_operators`` why it left
-    the rest of an operator: too many cases in a row that lost the host.
+    the rest of an operator: too many cases in a row that lost the host. ``left_out`` says which cases were not run for a reason that forbids a claim: they run the
+    kernels that they ran in an older run.
     """
 
     suite_version: str
@@ -169,6 +170,7 @@ class Manifest:
     stopped: str = ""
     stopped_operators: dict[str, str] = field(default_factory=dict)
     further: dict[str, int] = field(default_factory=dict)
+    left_out: str = ""
     resumed: list[str] = field(default_factory=list)
 
 

@@ -266,6 +266,8 @@ def run_request(dispatch: Dispatch, number: int, find: Find) -> list[bytes | mem
     }
     if dispatch.paths is not None:
         header["paths"] = True
+    if not dispatch.execute:
+        header["execute"] = False
     views = [resource.data for resource in dispatch.resources]
     return [frame(header, sum(view.nbytes for view in views)), *views]
 
@@ -281,7 +283,7 @@ def answer_views(header: Header, payload_length: int, number: int, dispatch: Dis
         if not all(type(index) is int and 0 <= index < count for index in returned) or len(set(returned)) != len(returned):
             raise ProtocolError(f"resources must be different integers from 0 to {count - 1}, not {_shown(returned)}")
         bound = {dispatch.bindings[name].resource: name for name in dispatch.outputs if name in dispatch.bindings}
-        for index in sorted(bound.keys() - set(returned)):
+        for index in sorted(bound.keys() - set(returned)) if dispatch.execute else ():
             raise ProtocolError(f"the answer lacks resource {index}, to which the output {bound[index]} is bound")
         views = [dispatch.resources[index].data for index in returned]
     expected = sum(len(view) for view in views)

@@ -50,6 +50,7 @@ class Sent(NamedTuple):
     outputs: tuple[str, ...]
     timeout: float | None
     with_paths: bool
+    execute: bool
 
 
 def open_hosted(spec: str, shown: str) -> ProcessBackend:
@@ -70,7 +71,9 @@ def child_environment() -> dict[str, str]:
 def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]:
     """The run request: a frame with the pickled dispatch and the resources as payload, without a copy."""
     sent = pickle.dumps(
-        Sent(dispatch.desc, dict(dispatch.bindings), dispatch.outputs, dispatch.timeout, dispatch.paths is not None)
+        Sent(
+            dispatch.desc, dict(dispatch.bindings), dispatch.outputs, dispatch.timeout, dispatch.paths is not None, dispatch.execute
+        )
     )
     views = [resource.data for resource in dispatch.resources]
     header = {"request": "run", "id": number, "dispatch": len(sent), "resources": [view.nbytes for view in views]}
@@ -165,7 +168,9 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
         before.append(np.frombuffer(view[start : start + size], np.uint8))
         start += size
     resources = [resource.copy() for resource in before]
-    dispatch = Dispatch(sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout, [] if sent.with_paths else None)
+    dispatch = Dispatch(
+        sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout, [] if sent.with_paths else None, sent.execute
+    )
     bound = {sent.bindings[name].resource for name in sent.outputs if name in sent.bindings}
 
     def returned() -> list[int]:
