@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from records import result, run
 
 from dmlcts.reports.merge import merge
-from dmlcts.reports.record.paths import CodePath, code_path
+from dmlcts.reports.record.paths import CodePath, Reading, Writing, code_path, runs
 from dmlcts.reports.record.record import Record, RecordError, Result, read_record, write_record
 
 GEMM, COPY = CodePath("dxil 3f2a9c0d1e5b7a48", (8, 1, 1)), CodePath("copy")
@@ -45,7 +47,7 @@ def test_each_label_and_each_sequence_is_in_the_file_once(tmp_path: Path) -> Non
     file = tmp_path / "r.jsonl"
     write_record(run(*(ran(number, *MANY) for number in range(50)), ran(99, COPY)), file)
     assert of_kind(file, "path") == ["dxil 3f2a9c0d1e5b7a48", "copy"]
-    assert of_kind(file, "sequence") == [[[0, 8, 1, 1], [1], [0, 4, 4, 1]], [[1]]]
+    assert of_kind(file, "sequence") == [[[0, 8, 1, 1], [1], [0, 4, 4, 1]], [1]]
     assert [each["paths"] for each in of_kind(file, "result")] == [0] * 50 + [1]
 
 
@@ -81,7 +83,9 @@ def test_a_number_that_no_line_before_has_is_refused_with_its_line(tmp_path: Pat
 @pytest.mark.parametrize(
     "line",
     [
-        {"path": ""}, {"path": 7}, {"path": "x" * 201}, {"sequence": []}, {"sequence": [[]]}, {"sequence": [[-1]]}, {"sequence": [["0"]]},
+        {"path": ""}, {"path": 7}, {"path": "x" * 201}, {"sequence": []}, {"sequence": [[]]}, {"sequence": [[-1]]}, {"sequence": [["0"]]}, {"sequence": [-1]},
+        {"sequence": [1.5]}, {"sequence": [[1, [0]]]}, {"sequence": [[2, []]]}, {"sequence": [[2, [[]]]]}, {"sequence": [[2, [[2, [[0]]]]]]}, {"sequence": [[2, 2, [0]]]},
+        {"sequence": [[[0], [0]]]}, {"sequence": [[1025, [[0], [0]]]]}, {"sequence": [[600, [[0]]], [600, [0]]]}, {"sequence": [0]}, {"sequence": [[0], 1]},
         {"sequence": [[0, *range(9)]]}, {"sequence": [[0]] * 1026}, {"sequence": [[0, 1.5]]}, {"sequence": [[0, 2**63]]}, {"path": "a", "sequence": [[0]]},
     ],
 )  # fmt: skip
@@ -110,6 +114,33 @@ def test_a_label_that_must_be_broken_up_still_fits_a_record(tmp_path: Path) -> N
     record = run(replace(result(), paths=(path,)))
     write_record(record, tmp_path / "r.jsonl")
     assert read_record(tmp_path / "r.jsonl").results[0].paths == (path,)
+
+
+LOOP = tuple(
+    CodePath(label, (number, 1)) for _ in range(100) for label, number in (("gemm", 8), ("add", 2), ("add", 2), ("tanh", 2))
+)
+
+
+def test_loops_are_written_once_and_read_whole(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    record = run(ran(0, COPY, *LOOP, COPY, COPY), ran(1, *LOOP[:9]), ran(2, *LOOP))
+    write_record(record, file)
+    assert of_kind(file, "sequence") == [
+        [[0], [100, [[1, 8, 1], [2, 2, 1], 2, [3, 2, 1]]], [2, [0]]], [[2, [1, 2, 2, 3]], 1], [[100, [1, 2, 2, 3]]]
+    ]  # fmt: skip
+    assert read_record(file).results == record.results
+
+
+@settings(derandomize=True, database=None, deadline=None)
+@given(st.lists(st.sampled_from([COPY, GEMM, CodePath("a"), CodePath("a", (0,))]), max_size=80), st.integers(1, 12))
+def test_any_sequence_is_read_as_it_was_written(part: list[CodePath], times: int) -> None:
+    writing, reading = Writing(), Reading()
+    given_paths = [tuple(part * times)[:1025], (COPY, *part)]
+    for paths in given_paths:
+        for kind, data in writing.lines(paths):
+            reading.add(kind, data)
+    assert all(reading.paths(writing.number(paths)) == paths for paths in given_paths if paths)
+    assert tuple(path for times, part in runs(given_paths[0]) for path in part * times) == given_paths[0]
 
 
 def test_code_paths_cost_at_most_a_tenth_of_a_record(tmp_path: Path) -> None:

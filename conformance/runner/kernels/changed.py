@@ -1,6 +1,6 @@
 """The cases that run other kernels than in an older run: the backend is asked for kernels without executing, and the others are left out.
 
-A host that can compile without executing says in tenths of the time what a case would run (``execute`` in docs/process-protocol.md); one that cannot executes, and its results are
+A host that can compile without executing says so sooner (``execute`` in docs/process-protocol.md); one that cannot executes, and its results are
 not looked at. What the older run says nothing of is run: cases that it did not have, rejections, and laws, whose data are drawn.
 """
 
