@@ -74,6 +74,8 @@ PARSED = {
     "dmlcts run --backend directml --level full --basis measured -n 2 "
     "--waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml": "DirectML",
     "dmlcts run --backend directml --level smoke --basis measured -n 2 --out results": "DirectML",
+    'dmlcts run GEMM --level smoke --backend "directml: --dump-kernels kernels"': "DirectML",
+    'dmlcts run GEMM --backend "directml: --replace-kernels new"': "DirectML",
     "dmlcts run --backend onnxruntime": "ONNX Runtime",
     "dmlcts run --network resnet50 --backend directml": "DirectML",
     "dmlcts run --network bert-fp16 --level full --backend process:./host": "a host",

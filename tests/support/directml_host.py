@@ -6,8 +6,10 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import BytesIO
+from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import cast
 
 import pytest
 
@@ -54,28 +56,32 @@ def on_fake_d3d12(dll: Path, options: Sequence[str] = ()) -> Iterator[list[str]]
         exchange.close()
 
 
-def run_frame(dispatch: Dispatch, number: int, paths: bool) -> bytes:
-    """A request to run, which asks for code paths or does not."""
+def run_frame(dispatch: Dispatch, number: int, **members: bool) -> bytes:
+    """A request to run with these further members: ``paths`` to ask for code paths, ``execute`` for whether to execute."""
     head, *payload = (bytes(piece) for piece in run_request(dispatch, number, load))
     size = PREFIX.unpack(head[: PREFIX.size])[2]
     header = parse_json(head[PREFIX.size :].decode())
     assert isinstance(header, dict)
-    header.pop("paths", None)
-    return b"".join([frame(header | ({"paths": True} if paths else {}), size), *payload])
+    return b"".join([frame({**header, **members}, size), *payload])
 
 
 def answers(command: Sequence[str], requests: Sequence[bytes]) -> tuple[list[Header], str]:
     """What a host answers to these requests and then a close, and what it wrote to standard error."""
-    done = subprocess.run(
-        command, input=b"".join([*requests, frame(CLOSE)]), capture_output=True, env=host_environment(), timeout=120, check=False
-    )
-    errors = done.stderr.decode("utf-8", "replace")
-    assert done.returncode == 0, errors
-    output, found = BytesIO(done.stdout), []
-    source = RawStream(output)
-    while source.unread or output.tell() < len(done.stdout):
-        header, length = read_header(source)
-        source.take(length, "payload")
-        if header["status"] != "working":
-            found.append(header)
-    return found, errors
+    asked = b"".join([*requests, frame(CLOSE)])
+    # Files, and no pipes: Wine's server, which the host may have started, has them open too, and ends when it likes.
+    with TemporaryFile() as output, TemporaryFile() as errors:
+        code = subprocess.run(
+            command, input=asked, stdout=output, stderr=errors, env=host_environment(), timeout=120, check=False
+        ).returncode
+        size = output.tell()
+        output.seek(0)
+        errors.seek(0)
+        written = errors.read().decode("utf-8", "replace")
+        assert code == 0, written
+        source, found = RawStream(cast(FileIO, output)), []
+        while source.unread or output.tell() < size:
+            header, length = read_header(source)
+            source.take(length, "payload")
+            if header["status"] != "working":
+                found.append(header)
+    return found, written

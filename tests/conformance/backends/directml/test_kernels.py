@@ -53,10 +53,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("fake_kernels")
     built = built_fake(folder, "")
 
-    def on_fake(letters: str, *options: str, requests: int = 1, paths: bool = True) -> tuple[list[Header], str]:
+    def on_fake(letters: str, *options: str, requests: int = 1, **members: bool) -> tuple[list[Header], str]:
         dll = folder / f"{sha256(letters.encode()).hexdigest()}.dll"
         dll.write_bytes(written(built, MODE, f"kernels {letters}"))
-        asked = [run_frame(dispatch(), number + 1, paths) for number in range(requests)]
+        asked = [run_frame(dispatch(), number + 1, **{"paths": True, **members}) for number in range(requests)]
         with on_fake_d3d12(dll, options) as command:
             return answers(command, [frame(DESCRIBE), *asked])
 
@@ -134,6 +134,12 @@ def test_a_request_that_does_not_ask_gets_none(run: Run) -> None:
     (_, answer), _ = run("//A.", paths=False)
     assert answer["status"] == "ok"
     assert "paths" not in answer
+
+
+def test_a_request_without_execution_has_the_paths_and_no_contents(run: Run) -> None:
+    (_, *found), _ = run("/B./A.", requests=2, execute=False)
+    for answer in found:
+        assert (answer["status"], answer["resources"], answer["paths"]) == ("ok", [], [ran("A"), ran("B", " (initialize)")])
 
 
 def test_a_refusal_and_a_removed_device_have_their_paths_and_the_next_device_is_seen_too(run: Run) -> None:
@@ -229,6 +235,16 @@ def test_equal_descs_run_the_same_kernels_and_other_types_others() -> None:
     half, single, again = real_paths("GEMM/FLOAT16/4d", "GEMM/FLOAT32/4d", "GEMM/FLOAT32/4d")
     assert single == again != half
     assert all(re.fullmatch("dx(bc|il) [0-9a-f]{16}", label) for label in [*half, *single])
+
+
+def test_what_was_only_recorded_leaves_nothing_to_the_next_request() -> None:
+    names = ("GEMM/FLOAT32/4d", XOR)
+    alone = [run_frame(dispatch(name), number, paths=True) for number, name in enumerate(names, 1)]
+    before = [run_frame(dispatch(name), 10 + number, paths=True, execute=False) for number, name in enumerate(names)]
+    found, _ = answers(host_command(None), [*before, *alone])
+    assert [answer["resources"] for answer in found[:2]] == [[], []]
+    assert [answer["paths"] for answer in found[:2]] == [answer["paths"] for answer in found[2:]]
+    assert [answer["status"] for answer in found] == ["ok"] * 4
 
 
 def test_a_kernel_in_the_place_of_anothers_gives_its_results_and_the_dll_is_no_release(tmp_path: Path) -> None:

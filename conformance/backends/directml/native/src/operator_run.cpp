@@ -250,7 +250,7 @@ const uint8_t* run_operator(DirectMlDevice& device, const json::Value& header, c
         watch.lap(Times::bind);
         run.dispatch();
         watch.lap(Times::dispatch);
-        returned = run.execute();
+        if (request.execute) returned = run.execute();
         watch.lap(Times::gpu);
     }
     watch.lap(Times::release);

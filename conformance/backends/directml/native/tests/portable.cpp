@@ -148,7 +148,9 @@ void requests() {
     };
     const protocol::RunRequest good = request(R"({"tensor":"A","resource":1,"offset":4,"size":9})");
     CHECK(!good.paths && protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"paths":true})")).paths);
+    CHECK(good.execute && !protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"execute":false})")).execute);
     CHECK(throws<json::Error>([] { protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"paths":1})")); }));
+    CHECK(throws<json::Error>([] { protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"execute":null})")); }));
     CHECK(good.total == 8 && good.flags == 2 && good.find("A")->resource == 1 && good.find("A")->size == 9 && !good.find("B"));
     const auto wrong = [&](const std::string& bindings) { return throws<json::Error>([&] { request(bindings); }); };
     CHECK(wrong(R"({"tensor":"A","resource":2,"offset":0,"size":8})"));
