@@ -48,6 +48,17 @@ def labels_of(paths: Paths) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path.label for path in paths if path.label != MORE))
 
 
+def paths_text(paths: Paths, most: int = 5) -> str:
+    """``dxil 3f2a9c0d1e5b7a48 (8x1x1), 12 times copy and 3 more``; empty if there are none."""
+    parts = [f"{f'{times:,} times ' if times > 1 else ''}{', '.join(map(_shown, part))}" for times, part in runs(paths)]
+    more = f" and {len(parts) - most:,} more" if len(parts) > most else ""
+    return ", ".join(parts[:most]) + more
+
+
+def _shown(path: CodePath) -> str:
+    return f"{path.label} ({'x'.join(map(str, path.numbers))})" if path.numbers else path.label
+
+
 def code_path(label: object, numbers: Sequence[object] = ()) -> CodePath:
     """A code path with a clean label. Raises ValueError if there is no label, or a number is not an unsigned integer."""
     if not isinstance(label, str) or not (clean := sanitize.line(label, LONGEST_LABEL)[:LONGEST_LABEL].strip()):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from records import result, run
 
 from dmlcts.reports.merge import merge
-from dmlcts.reports.record.paths import CodePath, Reading, Writing, code_path, runs
+from dmlcts.reports.record.paths import CodePath, Reading, Writing, code_path, paths_text, runs
 from dmlcts.reports.record.record import Record, RecordError, Result, read_record, write_record
+from dmlcts.reports.record.text import result_lines
 
 GEMM, COPY = CodePath("dxil 3f2a9c0d1e5b7a48", (8, 1, 1)), CodePath("copy")
 MANY = (GEMM, COPY, GEMM._replace(numbers=(4, 4, 1)))
@@ -151,3 +152,17 @@ def test_code_paths_cost_at_most_a_tenth_of_a_record(tmp_path: Path) -> None:
     write_record(run(*(replace(each, paths=()) for each in cases)), tmp_path / "without.jsonl")
     with_paths, without = ((tmp_path / f"{name}.jsonl").stat().st_size for name in ("with", "without"))
     assert with_paths <= 1.1 * without
+
+
+def test_what_a_case_ran_in_words() -> None:
+    assert (
+        paths_text((COPY, *LOOP, GEMM))
+        == "copy, 100 times gemm (8x1), add (2x1), add (2x1), tanh (2x1), dxil 3f2a9c0d1e5b7a48 (8x1x1)"
+    )
+    assert paths_text(tuple(CodePath(str(number)) for number in range(9)), 3) == "0, 1, 2 and 6 more"
+    assert paths_text(()) == ""
+
+
+def test_a_failing_case_says_what_it_ran() -> None:
+    assert "kernels: dxil 3f2a9c0d1e5b7a48 (8x1x1), copy" in result_lines(result("fail", paths=(GEMM, COPY)))
+    assert not any("kernels" in line for line in result_lines(result("fail")))
