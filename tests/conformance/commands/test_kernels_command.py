@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import pytest
 from commands import dmlcts as exit_code_of
 from records import run
+from rich.console import Console
 from tiled import Tiled, WrongInLargeTiles
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.conformance.runner.kernels import dump
 from dmlcts.conformance.runner.kernels.dump import smallest_case, with_dump
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
@@ -23,7 +25,7 @@ from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.reports.kernels.table import kernels
 from dmlcts.reports.record.paths import CodePath
-from dmlcts.reports.record.record import Record, write_record
+from dmlcts.reports.record.record import Record, read_record, write_record
 
 
 class Said(NamedTuple):
@@ -107,6 +109,12 @@ def test_what_changed_since_another_run(dmlcts: Dmlcts, folder: Path) -> None:
     assert done.exit_code == 0
     assert "newly fail, 0 of them with other kernels" in done.output
     assert "0 of " in done.output.splitlines()[-1]
+
+
+def test_the_summary_of_a_run_says_how_many_kernels_it_reached(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, says in (("right", True), ("nothing", False)):
+        print_summary(read_record(folder / f"{name}.jsonl"), Console(width=200), Path("out"))
+        assert (" of them in one case alone; " in capsys.readouterr().out) is says
 
 
 # Bytecode
