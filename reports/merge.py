@@ -29,6 +29,7 @@ _SAME = (
     "seed",
     "selection",
     "required",
+    "left_out",
     "waivers",
 )
 """Manifest entries that must be equal in all shards of a run."""

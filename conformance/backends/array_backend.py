@@ -34,6 +34,13 @@ class ArrayBackend:
 
     info = BackendInfo("array backend")
 
+    _dispatch: Dispatch | None = None
+
+    def path(self, label: str, *numbers: int) -> None:
+        """Notes a code path that the dispatch at hand takes, as ``Dispatch.path`` does: ``self.path("gemm, tile of 64", 8, 8)``."""
+        if self._dispatch is not None:
+            self._dispatch.path(label, *numbers)
+
     def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
         """The outputs by tensor name, each of its tensor's sizes and data type. Raise Unsupported for what you do not implement."""
         raise NotImplementedError
@@ -55,7 +62,7 @@ class ArrayBackend:
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes one dispatch; see Backend."""
-        desc = dispatch.desc
+        self._dispatch, desc = dispatch, dispatch.desc
         broken = violations(load(desc.type), desc, feature_level(self.info.feature_level))
         if not broken:
             broken = binding_violations(dispatch)

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dmlcts.reports.record.paths import MOST_PATHS, CodePath, code_path
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.untrusted import sanitize
 
@@ -135,7 +136,8 @@ class Dispatch:
     """One execution. ``resources`` are writable and changed in place; two bindings of one resource are an in-place execution.
 
     ``bindings`` has every tensor of the desc by name (``ATensor``, ``InputTensors[0]``). ``outputs`` are the names of the tensors
-    that the operator writes. ``timeout`` is in seconds, None for no limit.
+    that the operator writes. ``timeout`` is in seconds, None for no limit. ``paths`` takes the code paths that ran; None where nobody asks. Without ``execute``,
+    they are all that is asked for: the outputs are not looked at, and need not be written.
     """
 
     desc: OperatorDesc
@@ -143,6 +145,17 @@ class Dispatch:
     bindings: Mapping[str, BufferBinding]
     outputs: tuple[str, ...]
     timeout: float | None = None
+    paths: list[CodePath] | None = None
+    execute: bool = True
+
+    def path(self, label: str, *numbers: int) -> None:
+        """Notes a code path that runs: a kernel's name or digest, and up to 8 numbers, such as thread groups. Beyond 1,025 none is kept.
+
+        Raises ValueError for an empty label, or a number that is not an unsigned integer.
+        """
+        found = code_path(label, numbers)
+        if self.paths is not None and len(self.paths) < MOST_PATHS:
+            self.paths.append(found)
 
 
 class Backend(Protocol):

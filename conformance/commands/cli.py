@@ -28,6 +28,7 @@ COMMANDS = {
     "gate": ("results.gate", "compare a run with an older one, for CI"),
     "generate": ("cases.generate", "write pytest modules"),
     "judge": ("cases.judge", "judge given outputs of a model"),
+    "kernels": ("results.kernels", "list which kernels of a backend the cases of a run reach"),
     "merge": ("results.merge", "merge the results of several shards"),
     "probe": ("backends.probe", "compare what a backend accepts with the documentation"),
     "replay": ("clients.replay", "run the dispatches of a capture again, and judge each"),

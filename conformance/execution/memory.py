@@ -11,6 +11,7 @@ from dmlcts.conformance.backends.buffers import element_bytes
 from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.execution.layout import Layout
 from dmlcts.conformance.execution.outcome import Outcome
+from dmlcts.conformance.execution.traced import inner
 from dmlcts.generator.case.case import HUGE, Case
 from dmlcts.generator.case.places import places
 from dmlcts.reports.record.record import MEMORY, UNSUPPORTED
@@ -31,7 +32,7 @@ def missing_memory(case: Case, backend: Backend) -> str:
     if case.level != HUGE:
         return ""
     size = sum({(place.of, place.begin): place.length for place in places(case).values()}.values())
-    needed = size * (_COPIES + (_COPIES_ELSEWHERE if isinstance(backend, ProcessBackend) else 0))
+    needed = size * (_COPIES + (_COPIES_ELSEWHERE if isinstance(inner(backend), ProcessBackend) else 0))
     free = psutil.virtual_memory().available
     return f"needs {needed / 2**30:.1f} GiB of memory, of which {free / 2**30:.1f} GiB are available" if needed > free else ""
 

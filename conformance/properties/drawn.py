@@ -13,7 +13,7 @@ from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.generator.case.case import Case, to_json
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.fuzz_cases import case_of, fuzz_genes, number_in
+from dmlcts.generator.random.fuzz_cases import Place, case_of, fuzz_genes, number_in
 from dmlcts.generator.random.reduce import Need, Reducer, traits_of
 from dmlcts.reports.record.groups import text_form
 from dmlcts.reports.record.record import PASS, UNSUPPORTED, Result
@@ -63,8 +63,8 @@ class _Trial:
         self.given, self.best, self.backend, self.info, self.timeout = case, outcome, backend, info, timeout
         self.check = check_of(outcome)
         self.tries, self.until = 0, monotonic() + MOST_SECONDS
-        operator, seed, number = number_in(case.id) or ("", 0, 0)
-        model, genes, label = model_of(plan_of(case.operator)), fuzz_genes(operator, seed, number), f"fuzz-{seed}-{number}-simpler"
+        place = number_in(case.id) or Place("", 0, 0)
+        model, genes, label = model_of(plan_of(case.operator)), fuzz_genes(*place), f"{place.label}-simpler"
         case_of(model, genes, label)  # asks for all numbers
         self.simplifier = Reducer(model, genes, case, label, self._fails_alike)
 

@@ -16,6 +16,7 @@ from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.complete import complete_record
 from dmlcts.conformance.runner.folder.manifest import manifest_of, now, resume_manifest, with_version
 from dmlcts.conformance.runner.folder.out_folder import claim_folder
+from dmlcts.conformance.runner.kernels.corpus import write_corpora
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.conformance.runner.planning.selection import Selection, no_case
@@ -172,7 +173,7 @@ def _close(run: _Begun, pool: Pool | None, interrupted: bool) -> bool:
 
 def _finish(run: _Begun, interrupted: bool, clock: float) -> Record:
     """The record of what has run, held against the plan where the run is complete."""
-    plan, level = run.plan, run.opened.options.level
+    plan, options = run.plan, run.opened.options
     complete = plan.has_ended(interrupted)
     if not complete:
         _list_rest(plan, run.opened.selection, run.folder)
@@ -180,8 +181,10 @@ def _finish(run: _Begun, interrupted: bool, clock: float) -> Record:
     without_case: tuple[str, ...] = ()
     if complete:
         record = complete_record(record, plan)
-        if level != SEARCH:  # what a search did not draw says nothing about a waiver
+        if options.level != SEARCH:  # what a search did not draw says nothing about a waiver
             without_case = unused_patterns(run.opened.session.waivers, [result.case for result in record.results])
+    if options.level == SEARCH and options.corpus:
+        write_corpora([run.folder, *map(Path, options.corpus)], run.opened.selection.operators, Path(options.corpus[0]))
     ended = replace(
         record.manifest,
         finished=now(),

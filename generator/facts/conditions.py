@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.generator.facts.comparisons import PRODUCT, TOGETHER
-from dmlcts.generator.facts.explanations import SIZE, Flags, Key
+from dmlcts.generator.facts.explanations import SIZE, Flags, Key, is_kernel
 
 _DIVISORS = (2, 3, 4, 5, 6, 7, 8, 16, 32, 64)
 _REMAINDERS = (3, 4, 5, 7, 8)
@@ -29,6 +29,9 @@ _COUNTED = ("the element count", PRODUCT)
 
 _MARKS = (0.0, 1.0, -1.0)
 """The numbers about which a factor, a scale or an offset turns, where a threshold could lie at any number between two."""
+
+WEIGHT_OF_KERNELS = -1
+"""That a code path runs is where the fault lies: it comes before what holds for the same cases. That one does not run explains nothing."""
 
 _OF_THE_SUITE = (
     "the kind",
@@ -50,6 +53,11 @@ class Conditions:
     texts: tuple[str, ...]
     weights: NDArray[np.int64]
     holds: Flags
+
+    @property
+    def are_kernels(self) -> Flags:
+        """Which of them are that a code path runs."""
+        return np.equal(self.weights, WEIGHT_OF_KERNELS)
 
     def cases_meeting(self, conjunction: Sequence[int]) -> Flags:
         """The cases that meet all of some conditions."""
@@ -84,7 +92,10 @@ def conditions(columns: Columns, failing: Flags, passing: Flags) -> Conditions:
     """
     found: list[tuple[str, int, Flags]] = []
     for (yes, no), held in columns.flags.items():
-        found += [(yes, 0, held), (no, 0 if no.endswith("absent") else 1, ~held)]
+        if is_kernel(yes):
+            found.append((yes, WEIGHT_OF_KERNELS, held))
+        else:
+            found += [(yes, 0, held), (no, 0 if no.endswith("absent") else 1, ~held)]
     for name, words in columns.words.items():
         found += _of_words(name, words, failing)
     for name, numbers in columns.numbers.items():

@@ -33,9 +33,32 @@ Facts = dict[Key, str | float | bool]
 SIZE = "size "
 """The beginning of the names of sizes, which are compared with each other."""
 
+_KERNEL, _RUNS = 'kernel "', '" runs'
+"""Around the label of a code path, in the condition that a case runs it."""
+
 _PLACES = {"first": 0, "second": 1, "third": 2, "third last": -3, "second last": -2, "last": -1}
 
 _SHARED = {APART: "nothing", INPUTS: "the inputs", ALL: "all tensors"}
+
+
+def kernel_text(label: str) -> str:
+    """The condition that a case runs a code path: ``kernel "gemm, tile of 64" runs``."""
+    return f"{_KERNEL}{label}{_RUNS}"
+
+
+def kernel_fact(label: str) -> Key:
+    """The name of the fact that a case runs a code path."""
+    return kernel_text(label), f'{_KERNEL}{label}" does not run'
+
+
+def is_kernel(condition: str) -> bool:
+    """Whether a condition is that a case runs a code path."""
+    return condition.startswith(_KERNEL) and condition.endswith(_RUNS)
+
+
+def kernel_in(condition: str) -> str:
+    """The label of the code path that a condition is about."""
+    return condition.removeprefix(_KERNEL).removesuffix(_RUNS)
 
 
 def facts_of(case: Case) -> Facts:

@@ -1,6 +1,7 @@
 """Drawn cases by number: ``dmlcts fuzz`` searches among them for cases that fail.
 
-Operator, seed and number decide a case completely, so any of them can be made again from its id (``.../fuzz-SEED-NUMBER/...``). Many numbers
+Operator, seed and number decide a case completely, so any of them can be made again from its id (``.../fuzz-SEED-NUMBER/...``). So do the numbers of
+changes that were made to it, one after another (``fuzz-SEED-NUMBER.CHANGE.CHANGE``). Many numbers
 give no case: no desc is valid, or it is too large to be run often. Of some that do, the search runs the one in which the most values of
 factors (generator/facts/factors) occur together for the first time.
 """
@@ -8,11 +9,12 @@ factors (generator/facts/factors) occur together for the first time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
 from dmlcts.generator.facts.tuples import Tuples
 from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.random.changed import changed
 from dmlcts.generator.random.random_dispatch import Genes, SizeRule, dispatch_from, offset_at
 from dmlcts.generator.random.typical_genes import typical_genes
 from dmlcts.generator.values.critical_sizes import beside_powers
@@ -60,18 +63,54 @@ _CHOICE = 3
 _TRIES = 4000
 """After so many numbers in a row without a case, there is none to be expected."""
 
-_LABEL = re.compile(r"/fuzz-(\d{1,10})-(\d{1,10})(?=/|$)")
+_LABEL = re.compile(r"/fuzz-(\d{1,10})-(\d{1,10})((?:\.\d{1,10}){0,8})(?=/|$)")
+
+MOST_CHANGES = 8
+"""How many changes, one after another, a case may have."""
 
 
-def fuzz_case(operator: str, seed: int, number: int) -> Case | None:
-    """The case of an operator with that number; None where there is none. Raises KeyError for an unknown operator."""
-    return case_of(_model(operator), fuzz_genes(operator, seed, number), f"fuzz-{seed}-{number}")
+class Place(NamedTuple):
+    """What decides a drawn case: operator, seed and number, and the numbers of the changes that were made to it."""
+
+    operator: str
+    seed: int
+    number: int
+    changes: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its part of the case's id."""
+        return ".".join([f"fuzz-{self.seed}-{self.number}", *map(str, self.changes)])
+
+    def changed(self, change: int) -> Place:
+        """The place of the same case with one more change; where it has as many as may be, another one in place of the last."""
+        return self._replace(changes=(*self.changes[: MOST_CHANGES - 1], change))
 
 
-def number_in(case_id: str) -> tuple[str, int, int] | None:
-    """Operator, seed and number of a drawn case, by its id; None for the id of another."""
+def fuzz_case(operator: str, seed: int, number: int, changes: tuple[int, ...] = ()) -> Case | None:
+    """The case of an operator with that number, after some changes; None where there is none. Raises KeyError for an unknown operator."""
+    place = Place(operator, seed, number, changes)
+    if changes and _grown(place._replace(changes=changes[:-1])) is None:
+        return None
+    return case_of(_model(operator), fuzz_genes(*place), place.label)
+
+
+@lru_cache(maxsize=2_000)
+def _grown(place: Place) -> tuple[Mapping[str, float], Case] | None:
+    """All numbers of a case that is changed, and the case; None where there is none."""
+    if place.changes and _grown(place._replace(changes=place.changes[:-1])) is None:
+        return None
+    genes = fuzz_genes(*place)
+    case = case_of(_model(place.operator), genes, place.label)
+    return (genes.known, case) if case is not None else None
+
+
+def number_in(case_id: str) -> Place | None:
+    """The place of a drawn case, by its id; None for the id of another."""
     found = _LABEL.search(case_id)
-    return (case_id.partition("/")[0], int(found[1]), int(found[2])) if found else None
+    if not found:
+        return None
+    return Place(case_id.partition("/")[0], int(found[1]), int(found[2]), tuple(map(int, found[3].split(".")[1:])))
 
 
 def find_numbered(case_id: str) -> Case | None:
@@ -81,8 +120,16 @@ def find_numbered(case_id: str) -> Case | None:
     return case if case is not None and case.id == case_id else None
 
 
-def fuzz_genes(operator: str, seed: int, number: int) -> Genes:
-    """The random numbers of a drawn case: every second one is a typical dispatch with a few things unusual."""
+def fuzz_genes(operator: str, seed: int, number: int, changes: tuple[int, ...] = ()) -> Genes:
+    """The random numbers of a drawn case: every second one is a typical dispatch with a few things unusual. Raises KeyError if what is changed is no case."""
+    if changes:
+        before = _grown(Place(operator, seed, number, changes[:-1]))
+        if before is None:
+            raise KeyError(
+                f"there is no case {Place(operator, seed, number, changes[:-1]).label} of {operator} that could be changed"
+            )
+        random = Random(f"{operator}/{Place(operator, seed, number, changes).label}")  # noqa: S311 (reproducible, no secret)
+        return changed(Genes(random, dict(before[0])), before[1], random)
     genes = genes_of(operator, seed, number)
     return typical_genes(_model(operator), genes.random) if number % 2 else genes
 

@@ -16,8 +16,9 @@ from dmlcts.generator.facts.factors import Model
 from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.plan.attributes import has_value
 from dmlcts.generator.plan.type_choices import TypeChoice
+from dmlcts.generator.random.changed import sizes_as_numbers
 from dmlcts.generator.random.random_dispatch import Genes
-from dmlcts.generator.random.reduce import simplest_number, sizes_as_numbers
+from dmlcts.generator.random.reduce import simplest_number
 from dmlcts.spec.model.expression import Expression
 from dmlcts.spec.model.operator import ABSENT, PRESENT
 

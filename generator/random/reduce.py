@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -10,6 +10,7 @@ from dmlcts.generator.case.case import Case
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import Model, symbols_of
 from dmlcts.generator.facts.tuples import NONE
+from dmlcts.generator.random.changed import LAST, sizes_as_numbers
 from dmlcts.generator.random.fuzz_cases import case_of
 from dmlcts.generator.random.random_dispatch import Genes, number_of, size_of
 
@@ -18,8 +19,6 @@ _SMALL = (2, 3, 4, 5, 7, 8, 9, 16, 17)
 
 _RANKS = 8
 """The most dimension counts that a tensor may have."""
-
-_LAST = 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class _Given(Genes):
 
 def simplest_number(name: str) -> float:
     """That of a size of 1, of the first option, of a tensor that is packed and not moved. The work is the largest, so that it limits nothing."""
-    return _LAST if name == "work" or (name.startswith("moved ") and not name.startswith("moved by ")) else 0.0
+    return LAST if name == "work" or (name.startswith("moved ") and not name.startswith("moved by ")) else 0.0
 
 
 class Reducer:
@@ -86,7 +85,7 @@ class Reducer:
     def __init__(self, model: Model, genes: Genes, case: Case, label: str, holds: Callable[[Case], bool]) -> None:
         self.model, self.label, self.holds = model, label, holds
         self.case = case
-        self.known = dict(genes.known) | dict(sizes_as_numbers(case)) | {"work": _LAST}
+        self.known = dict(genes.known) | dict(sizes_as_numbers(case)) | {"work": LAST}
 
     def run(self) -> Case:
         """The simplest case that was found."""
@@ -160,16 +159,3 @@ def _changed_values(gene: str, own: Traits, other: Traits) -> tuple[tuple[str, s
     changed = {factor: value for factor, value in own.values.items() if other.values.get(factor) != value}
     about = {factor: value for factor, value in changed.items() if factor == gene or factor.split()[-1] in gene.split()}
     return tuple((about or changed).items())
-
-
-def sizes_as_numbers(case: Case) -> Iterator[tuple[str, float]]:
-    """The numbers of the sizes that a case has, none of them among the wanted ones."""
-    for symbol, value in symbols_of(case.operator, case.desc).items():
-        named = (
-            {f"size {symbol} {at}": size for at, size in enumerate(value)}
-            if isinstance(value, tuple)
-            else {f"size {symbol}": value}
-        )
-        for name, size in named.items():
-            yield name, number_of(size)
-            yield f"wanted {name}", 0.0

@@ -9,7 +9,8 @@ claimed only for such a case.
 A claim covers what ran and no more: a selection, a shard or a list of cases is named in it. What the implementation's description excludes
 (operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
 refutes the claim. Level ``smoke`` is a first look, and a random search
-(``fuzz``) has no end: they claim nothing.
+(``fuzz``) has no end: they claim nothing. Neither does a run with kernels that were replaced (``replaced_kernels`` in the details of the
+implementation's description): what ran is not the implementation. Nor does one that leaves out cases as they run the same kernels as before (``left_out``).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from dmlcts.reports.record.verdict import (
     missing_results,
     stop,
 )
+from dmlcts.reports.record.versions import details_of, replaced_text
 
 MEASURED_VERSION = "DirectML 1.15.4"
 """The version on which the facts of basis ``measured`` were measured."""
@@ -173,7 +175,12 @@ def _claim_of(record: Record) -> Claim:
     if manifest.level in _NO_CLAIM:
         statements = [_no_claim(record, counts, waived)]
     else:
-        statements = list(_statements(record, (stop(manifest) or "the run did not finish") if unfinished else ""))
+        reason = (
+            (stop(manifest) or "the run did not finish")
+            if unfinished
+            else manifest.left_out or replaced_text(details_of(manifest.backend))
+        )
+        statements = list(_statements(record, reason))
     if untested:
         statements.append(Statement("required", False, "", f"Required, but no case tested it: {', '.join(untested)}.", ()))
     return Claim(
@@ -287,7 +294,7 @@ def _no_claim(record: Record, counts: Counts, waived: Sequence[str]) -> Statemen
     total = sum(counts.values())
     who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
     why = (nothing_shown(record) if passed else "") or mostly_waived_text(waived)
-    aside = "".join(f"; {each}" for each in (why, stop(record.manifest)) if each)
+    aside = "".join(f"; {each}" for each in (why, stop(record.manifest), record.manifest.left_out) if each)
     apart = sum(record.manifest.further.values())
     kept = f", of which {apart:,} are counted only" if apart else ""
     what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)

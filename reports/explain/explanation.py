@@ -49,6 +49,7 @@ class Explanation:
     explanation before covers meet them, and so do cases that pass. Without ``conditions``, nothing explains so many, or all cases fail.
     ``detail`` is what the wrong values have in common. ``alternative``
     are other conditions that fit the results as well, and ``next`` the cases in which the two differ; ``command`` runs these.
+    ``kernels`` are the code paths that the conditions are about, and ``reached`` says of each when it runs, in a sentence.
     ``example`` is the plainest case that it explains, and ``simplest`` what that case was made into, in words, where it was made simpler.
     """
 
@@ -72,6 +73,8 @@ class Explanation:
     left: int = 0
     example: str = ""
     simplest: str = ""
+    kernels: tuple[str, ...] = ()
+    reached: tuple[str, ...] = ()
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -162,9 +165,9 @@ class Explanation:
 
 
 def remarks(explanation: Explanation) -> list[str]:
-    """The lines below an explanation: what its example comes down to, and what is left open."""
+    """The lines below an explanation: when its code paths run, what its example comes down to, and what is left open."""
     simplest = f"the smallest of these comes down to {explanation.simplest}" if explanation.simplest else ""
-    return [line for line in (simplest, explanation.question) if line]
+    return [line for line in (*explanation.reached, simplest, explanation.question) if line]
 
 
 def rest_sentence(explanations: Sequence[Explanation]) -> str:

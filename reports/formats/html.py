@@ -25,6 +25,8 @@ from dmlcts.reports.claim.claim import Claim, claim_of
 from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
 from dmlcts.reports.formats.page_data import MOST_MODELS, START, as_json, cases_script, details_script
 from dmlcts.reports.formats.supplement import Nothing, Supplement
+from dmlcts.reports.kernels.page import kernels_of_page
+from dmlcts.reports.kernels.text import estimate_text
 from dmlcts.reports.record.files import file_names, write_folder, write_text
 from dmlcts.reports.record.groups import Group, deciding_results, groups, refutes, spread
 from dmlcts.reports.record.record import FAIL, FAILURES, PASS, STATUSES, ULP_BINS, WAIVED, Manifest, Record, Result
@@ -167,6 +169,8 @@ def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any], exp
         explanations=explanations[:MOST_SHOWN],
         remarks=remarks,
         more_explanations=rest_sentence(explanations),
+        kernels=kernels_of_page(record),
+        estimate=estimate_text,
         decisive=deciding_results(record.results),
         failing=failing,
         links={name: (("Spec", spec), ("Microsoft's page", page)) for name, _, page, spec in index["operators"]},

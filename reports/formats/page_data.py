@@ -13,6 +13,7 @@ from zlib import compress
 
 from dmlcts.reports.formats.supplement import Supplement
 from dmlcts.reports.record.groups import Group
+from dmlcts.reports.record.paths import paths_text
 from dmlcts.reports.record.record import FAILURES, STATUSES, WAIVED, Result
 
 START = "(window.dmlcts ??= {})"
@@ -20,6 +21,10 @@ START = "(window.dmlcts ??= {})"
 
 MODELS, MOST_MODELS, LARGEST_MODEL = 3, 200, 100_000
 """How many cases of a group have a model, how many of a report have one, and how many characters a model may have."""
+
+
+_MOST_KERNELS = 40
+"""How many parts of what a case ran the page shows."""
 
 
 def as_json(value: Any) -> str:
@@ -95,6 +100,6 @@ def _details(result: Result) -> dict[str, Any]:
         "mismatches": [[m.tensor, list(m.index), m.expected, m.actual, m.ulp, m.allowed] for m in result.mismatches],
         "maps": [[m.tensor, m.sizes, m.split, m.cells, m.right_ulps, m.wrong_ulps] for m in result.error_maps],
         "desc": result.desc,
-        "evidence": result.evidence,
+        "evidence": result.evidence | ({"kernels": paths_text(result.paths, _MOST_KERNELS)} if result.paths else {}),
     }
     return {key: value for key, value in found.items() if value}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from dmlcts.reports.record.atomic import replace_file
+from dmlcts.reports.record.paths import Paths, Reading, Writing
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.untrusted.files import MIB, InputError, check, parse_json_line, path_text, read_lines, validator
 
@@ -99,7 +100,7 @@ class Result:
     answer that a contested case matched. ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
     command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took. ``undeclared`` is
     the part of an unsupported case that the backend's description excludes: ``operator``, ``data type`` or ``validation``; or ``memory``,
-    of which the machine has too little for a case of level huge.
+    of which the machine has too little for a case of level huge. ``paths`` are the code paths that ran, in order, as far as the backend names any.
     """
 
     case: str
@@ -125,6 +126,7 @@ class Result:
     evidence: dict[str, Any] = field(default_factory=dict)
     undeclared: str = ""
     error_maps: tuple[ErrorMap, ...] = ()
+    paths: Paths = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,8 @@ class Manifest:
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of
     a random search that are not kept. ``stopped`` is why the run stopped by itself, empty if it did not, and ``stopped_operators`` why it left
-    the rest of an operator: too many cases in a row that lost the host.
+    the rest of an operator: too many cases in a row that lost the host. ``left_out`` says which cases were not run for a reason that forbids a claim: they run the
+    kernels that they ran in an older run.
     """
 
     suite_version: str
@@ -167,6 +170,7 @@ class Manifest:
     stopped: str = ""
     stopped_operators: dict[str, str] = field(default_factory=dict)
     further: dict[str, int] = field(default_factory=dict)
+    left_out: str = ""
     resumed: list[str] = field(default_factory=list)
 
 
@@ -191,8 +195,10 @@ _DEFAULTS = {f.name: f.default if f.default_factory is MISSING else f.default_fa
 
 
 def result_json(result: Result) -> dict[str, Any]:
-    """A result as JSON without default values. Nothing is copied (``asdict`` would copy, and takes 13 times as long)."""
+    """A result as JSON without default values, and without its code paths, which a ``Lines`` adds. Nothing is copied (``asdict`` would copy, and
+    takes 13 times as long)."""
     found = {name: value for name, default in _DEFAULTS.items() if (value := getattr(result, name)) != default}
+    found.pop("paths", None)
     if result.mismatches:
         found["mismatches"] = [asdict(mismatch) for mismatch in result.mismatches]
     if result.error_maps:
@@ -212,17 +218,34 @@ def read_result(data: dict[str, Any]) -> Result:
     return result
 
 
-def write_line(stream: TextIO, kind: str, data: dict[str, Any]) -> None:
+def write_line(stream: TextIO, kind: str, data: Any) -> None:
     """Writes one line of a record: ``{"result": {...}}``, in ASCII: the output of a crashed program may be invalid Unicode."""
     stream.write(json.dumps({kind: data}, separators=(",", ":")) + "\n")
+
+
+class Lines:
+    """Results as lines of one file, which is written from its beginning: code paths are numbered in it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._paths = stream, Writing()
+
+    def result(self, result: Result) -> None:
+        """Writes a result, and before it what no line has of its code paths."""
+        data = result_json(result)
+        if result.paths:
+            for kind, entry in self._paths.lines(result.paths):
+                write_line(self._stream, kind, entry)
+            data["paths"] = self._paths.number(result.paths)
+        write_line(self._stream, "result", data)
 
 
 def write_record(record: Record, file: Path) -> None:
     """Writes a whole record, atomically: a reader sees the old file or the new one."""
     with replace_file(file) as stream:
         write_line(stream, "manifest", asdict(record.manifest))
+        lines = Lines(stream)
         for result in record.results:
-            write_line(stream, "result", result_json(result))
+            lines.result(result)
 
 
 def read_manifest(data: dict[str, Any]) -> Manifest:
@@ -268,10 +291,11 @@ LARGEST, LONGEST = 1024 * MIB, 4 * MIB
 def read_entries(file: Path, known: Container[str] = ()) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Line number, kind and data of every line: checked against the schema, every text in it sanitize. Raises RecordError.
 
+    Lines of code paths are none of these: a result has ``paths`` itself in place of their number.
     Of results of ``known`` cases nothing but the case counts: they are not checked, which takes most of the time.
     """
     checked = validator("dmlcts.reports", "record")
-    number = 0
+    number, paths = 0, Reading()
 
     def wrong(path: Sequence[str | int], problem: str) -> RecordError:
         return RecordError(f"{file}:{number}: {path_text(path) or 'a line of a results file'}: {problem}")
@@ -289,7 +313,14 @@ def read_entries(file: Path, known: Container[str] = ()) -> Iterator[tuple[int, 
                 continue
             check(checked, entry, wrong)
             ((kind, data),) = entry.items()
-            yield number, kind, data if _is_clean(text) else _clean_data(data)
+            try:
+                if kind in ("path", "sequence"):
+                    paths.add(kind, data)
+                    continue
+                ran = {"paths": paths.paths(data["paths"])} if "paths" in data else {}
+            except IndexError as error:
+                raise RecordError(f"{file}:{number}: {error}") from None
+            yield number, kind, {**(data if _is_clean(text) else _clean_data(data)), **ran}
     except InputError as error:
         raise RecordError(f"{file}{f':{error.line}' if error.line else ''}: {error}") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+from dmlcts.reports.record.paths import paths_text
 from dmlcts.reports.record.record import FAILURES, PASS, Mismatch, Result
 
 DETAILED = 100
@@ -24,7 +25,7 @@ def details(results: Iterable[Result]) -> Iterator[tuple[Result, bool]]:
 
 
 def result_lines(result: Result) -> list[str]:
-    """Message, first wrong elements, evidence, waiver and the command that runs the case again, one line each."""
+    """Message, first wrong elements, kernels, evidence, waiver and the command that runs the case again, one line each."""
     found = [result.message] if result.message else []
     if result.wrong or result.mismatches:
         found.append(wrong_text(result))
@@ -35,6 +36,8 @@ def result_lines(result: Result) -> list[str]:
         )
     if result.matched_answer:
         found.append(f"matched answer: {result.matched_answer}")
+    if result.paths:
+        found.append(f"kernels: {paths_text(result.paths)}")
     if result.waiver:
         found.append(f"waiver: {result.waiver}")
     found += [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in result.evidence.items()]

@@ -19,12 +19,23 @@ Versions = Mapping[str, Sequence[str]]
 
 def what_ran(backend: Mapping[str, Any]) -> dict[str, str]:
     """The versions of a backend and of what it says that it runs on, by name, from its description as JSON (a manifest's ``backend``)."""
-    details = backend.get("details")
-    parts = details.items() if isinstance(details, Mapping) else ()
     return {
-        **{str(name): value for name, value in parts if isinstance(value, str)},
+        **{str(name): value for name, value in details_of(backend).items() if isinstance(value, str)},
         str(backend.get("name") or ""): str(backend.get("version") or ""),
     }
+
+
+def details_of(backend: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The details of a backend's description as JSON; none where they are no object."""
+    details = backend.get("details")
+    return details if isinstance(details, Mapping) else {}
+
+
+def replaced_text(details: Mapping[str, Any]) -> str:
+    """``2 of its kernels are replaced``, from the details of a description: what ran is then nobody's release. Empty if none is."""
+    replaced = details.get("replaced_kernels")
+    count = len(replaced) if isinstance(replaced, Mapping) else 0
+    return f"{count} of its kernels {'is' if count == 1 else 'are'} replaced" if count else ""
 
 
 def problem_of(text: str) -> str:

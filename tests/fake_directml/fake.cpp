@@ -1,6 +1,10 @@
 // A DirectML.dll for tests that is wrong on purpose. What is wrong, and where a real one is, the tests write into the file, in the place of
 // the two texts below: so it may lie wherever it is put, under any name.
 // The proxies among the modes go through to the real one, in all but what they do wrongly.
+//
+// A mode "kernels COMPILE/INITIALIZE/EXECUTE;..." says in letters (d3d12.h) what one request after the other does with a device and a command
+// list at each of these steps; the last one is done again and again. It is for the fake D3D12 in the same DLL.
+#include "d3d12.h"
 #include "directml_api.h"
 
 #include <cstring>
@@ -19,6 +23,30 @@ bool is(const char* name) {
     size_t i = 0;
     while (name[i] && mode[i] == name[i]) ++i;
     return mode[i] == name[i];
+}
+
+constexpr size_t script_start = 8;  // behind "kernels "
+
+bool has_script() {
+    for (size_t i = 0; i < script_start; ++i) {
+        if (mode[i] != "kernels "[i]) return false;
+    }
+    return true;
+}
+
+/// Does what stands in the mode for a request, the first being 1, at a step.
+void perform(int request, int step, ID3D12Device* device, ID3D12GraphicsCommandList* list) {
+    size_t place = script_start;
+    for (size_t i = script_start; mode[i] && request > 1; ++i) {
+        if (mode[i] == ';') --request, place = i + 1;
+    }
+    char letters[sizeof mode] = "";
+    size_t count = 0;
+    for (size_t i = place; mode[i] && mode[i] != ';'; ++i) {
+        if (mode[i] == '/') --step;
+        else if (step == 0) letters[count++] = mode[i];
+    }
+    fake_d3d12::perform(letters, count, device, list);
 }
 
 /// Struct of ELEMENT_WISE_ROUND.
@@ -80,7 +108,9 @@ struct Initializer : Child<dml::IOperatorInitializer> {
 /// What is bound, for shows-memory.
 struct Table : Child<dml::IBindingTable> {
     void STDMETHODCALLTYPE BindInputs(UINT, const dml::BindingDesc*) override {}
-    void STDMETHODCALLTYPE BindOutputs(UINT, const dml::BindingDesc* outputs) override { output = buffer(outputs); }
+    void STDMETHODCALLTYPE BindOutputs(UINT, const dml::BindingDesc* outputs) override {
+        if (!has_script()) output = buffer(outputs);
+    }
     void STDMETHODCALLTYPE BindTemporaryResource(const dml::BindingDesc* desc) override { temporary = buffer(desc); }
     void STDMETHODCALLTYPE BindPersistentResource(const dml::BindingDesc* desc) override { persistent = buffer(desc); }
     HRESULT STDMETHODCALLTYPE Reset(const dml::BindingTableDesc*) override { return E_NOTIMPL; }
@@ -94,6 +124,7 @@ struct Table : Child<dml::IBindingTable> {
 /// of temporary memory as well. The operator gives the begin and the end of its temporary memory, and its persistent memory.
 struct Recorder : Child<dml::ICommandRecorder> {
     void STDMETHODCALLTYPE RecordDispatch(ID3D12CommandList* commands, dml::IDispatchable* what, dml::IBindingTable* bound) override {
+        if (has_script()) return perform(request, what == initializer ? 1 : 2, device, static_cast<ID3D12GraphicsCommandList*>(commands));
         if (!is("shows-memory")) return;
         list = static_cast<ID3D12GraphicsCommandList*>(commands);
         const Table& table = *static_cast<Table*>(bound);
@@ -147,6 +178,11 @@ struct Recorder : Child<dml::ICommandRecorder> {
 
     ID3D12GraphicsCommandList* list = nullptr;
     ID3D12Resource* marks = nullptr;
+
+    // For a script
+    ID3D12Device* device = nullptr;
+    dml::IDispatchable* initializer = nullptr;
+    int request = 0;
 };
 
 /// A device that computes nothing.
@@ -165,6 +201,7 @@ struct Device : Object<dml::IDevice1> {
     HRESULT STDMETHODCALLTYPE CompileOperator(dml::IOperator* given, UINT, REFIID, void** out) override {
         if (!given) crash();
         if (is("null-compiled")) return gives_nothing(out);
+        if (has_script()) perform(++recorder.request, 0, recorder.device, nullptr);
         *out = &compiled;
         return S_OK;
     }
@@ -181,13 +218,13 @@ struct Device : Object<dml::IDevice1> {
         return S_OK;
     }
     HRESULT STDMETHODCALLTYPE CreateBindingTable(const dml::BindingTableDesc*, REFIID, void** out) override {
-        if (!is("shows-memory")) return gives_nothing(out);  // no-table
+        if (!is("shows-memory") && !has_script()) return gives_nothing(out);  // no-table
         *out = new Table;
         return S_OK;
     }
     HRESULT STDMETHODCALLTYPE Evict(UINT, void* const*) override { return S_OK; }
     HRESULT STDMETHODCALLTYPE MakeResident(UINT, void* const*) override { return S_OK; }
-    HRESULT STDMETHODCALLTYPE GetDeviceRemovedReason() override { return is("removed") ? DXGI_ERROR_DEVICE_REMOVED : S_OK; }
+    HRESULT STDMETHODCALLTYPE GetDeviceRemovedReason() override { return is("removed") || fake_d3d12::removed() ? DXGI_ERROR_DEVICE_REMOVED : S_OK; }
     HRESULT STDMETHODCALLTYPE GetParentDevice(REFIID, void** out) override { return refuses(out); }
     HRESULT STDMETHODCALLTYPE CompileGraph(const dml::GraphDesc*, UINT, REFIID, void** out) override { return gives_nothing(out); }
 
@@ -292,6 +329,8 @@ extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(ID3D12Device* d
         if (is(proxy)) return create_proxy(d3d12, flags, level, out);
     }
     if (is("shows-memory")) device.recorder.prepare(d3d12);
+    device.recorder.device = d3d12;
+    device.recorder.initializer = &device.initializer;
     *out = static_cast<dml::IDevice1*>(&device);
     return S_OK;
 }

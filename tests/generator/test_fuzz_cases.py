@@ -16,7 +16,17 @@ from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import RESOURCES, SLACK, model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.fuzz_cases import SeenTriples, case_of, find_numbered, fuzz_case, fuzz_genes, genes_of, number_in
+from dmlcts.generator.random.fuzz_cases import (
+    MOST_CHANGES,
+    Place,
+    SeenTriples,
+    case_of,
+    find_numbered,
+    fuzz_case,
+    fuzz_genes,
+    genes_of,
+    number_in,
+)
 from dmlcts.generator.random.random_dispatch import LARGEST, SizeRule, number_of, size_of
 from dmlcts.generator.random.reduce import Reducer
 from dmlcts.generator.suite.suite import find_case
@@ -42,7 +52,7 @@ def test_a_number_decides_a_case_completely(operator: str) -> None:
     for case in cases:
         place = number_in(case.id)
         assert place is not None
-        assert place[:2] == (operator, 3)
+        assert (place.operator, place.seed, place.changes) == (operator, 3, ())
         assert fuzz_case(*place) == find_numbered(case.id) == find_case(case.id) == case
         assert not violations(case.operator, case.desc)
         assert parse_case(json.dumps(to_json(case))) == case
@@ -168,8 +178,7 @@ def test_a_case_is_made_as_simple_as_what_holds_of_it_allows() -> None:
 
 def test_a_search_for_a_simpler_case_can_be_ended() -> None:
     case = drawn(ADD, 3, 1)[0]
-    _, seed, number = number_in(case.id) or ("", 0, 0)
-    genes = fuzz_genes(ADD, seed, number)
+    genes = fuzz_genes(*number_in(case.id) or Place("", 0, 0))
     model = model_of(plan_of(case.operator))
     case_of(model, genes, "x")
 
@@ -192,5 +201,66 @@ def test_every_second_case_is_tile_sized_and_plain_but_for_a_few_things() -> Non
 
 def test_the_other_cases_are_drawn_as_before() -> None:
     case = next(case for number in range(0, 100, 2) if (case := fuzz_case(ADD, 5, number)) is not None)
-    _, seed, number = number_in(case.id) or ("", 0, 0)
+    _, seed, number, _ = number_in(case.id) or Place("", 0, 0)
     assert case_of(model_of(plan_of(load(ADD))), genes_of(ADD, seed, number), f"fuzz-{seed}-{number}") == case
+
+
+# Changed cases
+
+
+def changed_cases(operator: str, count: int, seed: int = 3) -> list[tuple[Case, Case]]:
+    """Drawn cases, each with one that was made by changing it."""
+    found = []
+    for case in drawn(operator, seed, count):
+        place = number_in(case.id)
+        assert place is not None
+        found += [(case, other) for change in range(6) if (other := fuzz_case(*place.changed(change))) is not None]
+    return found
+
+
+@pytest.mark.parametrize("operator", [ADD, GEMM, CONVOLUTION])
+def test_the_numbers_of_changes_decide_a_case_completely(operator: str) -> None:
+    pairs = changed_cases(operator, 8)
+    assert len(pairs) > 20
+    for case, other in pairs:
+        place = number_in(other.id)
+        assert place is not None
+        assert len(place.changes) == 1
+        assert find_numbered(other.id) == find_case(other.id) == other
+        assert other.id != case.id
+        assert not violations(other.operator, other.desc)
+        assert parse_case(json.dumps(to_json(other))) == other
+
+
+def test_a_changed_case_is_like_the_one_it_was_made_of() -> None:
+    """A case drawn anew has hardly a size of another."""
+
+    def alike(case: Case, other: Case) -> int:
+        return sum(a == b for a, b in zip(dict(case.desc.tensors()).values(), dict(other.desc.tensors()).values(), strict=False))
+
+    pairs = changed_cases(GEMM, 12)
+    near = sum(alike(case, other) for case, other in pairs)
+    far = sum(alike(case, other) for (case, _), (_, other) in zip(pairs, pairs[7:], strict=False))
+    assert near > 5 * far
+    assert sum(case.desc != other.desc for case, other in pairs) > 0.5 * len(pairs)
+
+
+def test_changes_follow_one_another_up_to_some() -> None:
+    place = Place(ADD, 3, 0)
+    for change in range(20):
+        place = place.changed(change)
+    assert place.changes == (*range(MOST_CHANGES - 1), 19)
+    case = next(found for number in range(200) if (found := fuzz_case(ADD, 3, number, (1, 2))) is not None)
+    assert "/fuzz-3-" in case.id
+    assert ".1.2/" in f"{case.id}/"
+    assert find_case(case.id) == case
+
+
+def test_changes_of_what_is_no_case_are_none() -> None:
+    none = next(number for number in range(200) if fuzz_case(ADD, 3, number) is None)
+    assert fuzz_case(ADD, 3, none, (1,)) is None
+    assert fuzz_case(ADD, 3, none, (1, 2)) is None
+    with pytest.raises(KeyError, match="no case"):
+        fuzz_genes(ADD, 3, none, (1,))
+    assert find_numbered(f"{ADD}/FLOAT32/1d/1/fuzz-3-{none}.1") is None
+    assert number_in(f"{ADD}/fuzz-3-1{'.1' * 9}") is None

@@ -246,6 +246,19 @@ def test_a_long_selection_is_cut_in_the_claim() -> None:
     assert len(claim_of(run(result(), selection="x" * 10_000)).sentence) < 500
 
 
+@pytest.mark.parametrize("status", [PASS, FAIL])
+def test_a_run_with_replaced_kernels_claims_and_refutes_nothing(status: str) -> None:
+    replaced = {"replaced_kernels": {"0123456789abcdef": "fedcba9876543210", "0000000000000000": "fedcba9876543210"}}
+    claim = claim_of(run(result(), result(status, 1), backend={**MANIFEST.backend, "details": replaced}))
+    assert (claim.claim, claim.ok, claim.statements[0].holds) == ("", status == PASS, None)
+    assert "level core, since 2 of its kernels are replaced: of 2 documented cases, " in claim.sentence
+
+
+@pytest.mark.parametrize("details", [{}, {"replaced_kernels": {}}, {"replaced_kernels": "none"}, "no object"])
+def test_a_run_without_replaced_kernels_claims_as_ever(details: object) -> None:
+    assert claim_of(run(result(), backend={**MANIFEST.backend, "details": details})).claim
+
+
 def test_smoke_is_a_first_look_that_claims_nothing() -> None:
     claim = claim_of(run(result(), result(number=1, basis="measured"), level="smoke"))
     assert (claim.claim, claim.ok) == ("", True)

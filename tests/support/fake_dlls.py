@@ -1,4 +1,7 @@
-"""A DirectML.dll that is wrong on purpose (tests/fake_directml/fake.cpp): built once, then written in each mode. Needs mingw-w64's compiler."""
+"""A DirectML.dll that is wrong on purpose (tests/fake_directml), with a D3D12 that computes nothing: built once, then written in each mode.
+
+Needs mingw-w64's compiler.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[1]
-SOURCE = HERE / "fake_directml" / "fake.cpp"
+SOURCES = [str(HERE / "fake_directml" / name) for name in ("fake.cpp", "d3d12.cpp")]
 HEADERS = HERE.parent / "conformance" / "backends" / "directml" / "native" / "src"
 COMPILER = "x86_64-w64-mingw32-g++"
 
@@ -22,7 +25,7 @@ def built_fake(folder: Path, real: str) -> bytes:
     compiler = shutil.which(COMPILER)
     if not compiler:
         pytest.skip(f"{COMPILER} is not on the PATH; it comes with mingw-w64")
-    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-static", "-s", f"-I{HEADERS}", str(SOURCE)]
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-static", "-s", f"-I{HEADERS}", *SOURCES]
     subprocess.run([compiler, *flags, "-o", str(folder / "built.dll")], check=True, timeout=120)
     return written(folder.joinpath("built.dll").read_bytes(), REAL, real)
 

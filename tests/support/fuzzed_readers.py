@@ -142,6 +142,7 @@ def answers() -> Reader:
         raise_status,
         read_header,
         read_info,
+        read_paths,
     )
     from dmlcts.spec.model.desc import OperatorDesc
 
@@ -150,7 +151,11 @@ def answers() -> Reader:
     def read(data: bytes, folder: Path) -> object:
         framed = data if data.startswith(MAGIC[:6]) else PREFIX.pack(MAGIC, len(data), 4) + data
         header, length = read_header(RawStream(io.BytesIO(framed)))  # type: ignore[arg-type]
-        for ask in (lambda: read_info(header), lambda: (answer_views(header, length, 7, dispatch), raise_status(header))):
+        for ask in (
+            lambda: read_info(header),
+            lambda: read_paths(header),
+            lambda: (answer_views(header, length, 7, dispatch), raise_status(header)),
+        ):
             try:
                 ask()
             except (ProtocolError, Rejected, Unsupported, BackendFault):
@@ -161,6 +166,7 @@ def answers() -> Reader:
         {"status": "ok", "name": "n", "version": "1", "device": "d", "feature_level": "6_4", "data_types": ["FLOAT32"], "denormals": "any",
          "half_store": "nearest", "accumulator": 24, "nearest": True, "details": {"a": [1]}},
         {"status": "ok", "id": 7, "resources": [0]},
+        {"status": "ok", "id": 7, "resources": [0], "paths": [{"label": "a", "numbers": [1, 2]}]},
         {"status": "rejected", "id": 7, "message": "m", "stage": "create", "code": "0x80070057"},
         {"status": "error", "id": 7, "message": "m", "evidence": {"a": "b"}},
     ]  # fmt: skip

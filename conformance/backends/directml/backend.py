@@ -11,12 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable
+from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable, Dispatch
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
 from dmlcts.conformance.backends.directml.seal import Seal, changes, not_the_default, vkd3d_version
-from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, default_dll, environment, need_prepared, sha256_of
+from dmlcts.conformance.backends.directml.stack import (
+    CHROOT,
+    Exchange,
+    Stack,
+    default_dll,
+    environment,
+    full_folders,
+    need_prepared,
+    sha256_of,
+)
 from dmlcts.conformance.backends.directml.windows import host_command
 from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
+from dmlcts.reports.record.versions import replaced_text
 
 START = 60.0
 """Limit for the start, in seconds: the first Wine process after a boot reads a gigabyte."""
@@ -30,6 +40,7 @@ class DirectML(ProcessBackend):
 
     ``loaded`` is the file that the host loads, which must stay as it is; ``dll`` is None for the DirectML.dll of System32. ``remarks`` say what is
     not as it was set up: with one, the version is no release's. ``details`` are parts of the description that the host does not know.
+    ``exchange`` has the folders that the host's options name, in a stack.
     """
 
     def __init__(
@@ -40,8 +51,10 @@ class DirectML(ProcessBackend):
         environment: Mapping[str, str] | None = None,
         remarks: Sequence[str] = (),
         details: Mapping[str, str] | None = None,
+        exchange: Exchange | None = None,
     ) -> None:
         self._dll, self._loaded, self._remarks, self._details = dll, loaded, list(remarks), dict(details or {})
+        self._exchange = exchange
         super().__init__(argv, START, environment)
         if dll is None:
             self._dll = self._own_dll()
@@ -51,9 +64,26 @@ class DirectML(ProcessBackend):
         info, dll = super().describe(), self._dll
         if dll is None:
             return replace(info, version=f"{info.version} (of a file that was not read)", details={**info.details, **self._details})
-        version = f"{dll.hash_name} ({'; '.join(self._remarks)})" if self._remarks else dll.name
+        remarks = [*self._remarks, *filter(None, [replaced_text(info.details)])]
+        version = f"{dll.hash_name} ({'; '.join(remarks)})" if remarks else dll.name
         file = {"dll": str(dll.path), "sha256": dll.sha256, "file_version": dll.version}
         return replace(info, version=version, details={**info.details, **file, **self._details})
+
+    def run(self, dispatch: Dispatch) -> None:
+        """As ``ProcessBackend.run``; then what the host wrote is where the user wants it."""
+        try:
+            super().run(dispatch)
+        finally:
+            if self._exchange is not None:
+                self._exchange.fetch()
+
+    def close(self) -> None:
+        """As ``ProcessBackend.close``."""
+        try:
+            super().close()
+        finally:
+            if self._exchange is not None:
+                self._exchange.close()
 
     def _start(self) -> BackendInfo:
         if self._dll is not None and self._loaded is not None and not _is_still(self._loaded, self._dll):
@@ -94,20 +124,24 @@ def open_directml(argument: str) -> DirectML:
 
 def on_stack(stack: Stack, seal: Seal, dll: Dll, options: Sequence[str] = (), argument: str = "", remark: str = "") -> DirectML:
     """Starts the host of a stack. ``seal`` is that of its set-up, ``remark`` a note about the DLL. Raises BackendUnavailable."""
+    exchange = Exchange(stack, options)
     try:
-        command = stack.command(dll, options)
+        command = stack.command(dll, exchange.options)
         changed = changes(stack, seal)
     except OSError as error:
+        exchange.close()
         raise BackendUnavailable(f"directml: {error.filename}: {error.strerror}; the DLL could not be put there") from None
     remarks = list(filter(None, (remark, CHANGED_STACK if changed else "")))
     details = {"stack": f"changed since it was set up: {', '.join(changed)}"} if changed else {"vkd3d": vkd3d_version(stack)}
     surroundings = environment() if stack.kind == CHROOT else None
-    return _start_sealed(lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details), command, argument)
+    return _start_sealed(
+        lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details, exchange), command, argument, exchange
+    )
 
 
 def on_windows(dll: Dll | None, options: Sequence[str] = (), argument: str = "") -> DirectML:
     """Starts the host of Windows; without a DLL, on that of System32. Raises BackendUnavailable."""
-    command = host_command(dll, options)
+    command = host_command(dll, full_folders(options))
     details = {"host_sha256": sha256_of(Path(command[0]))}
     return _start_sealed(lambda: DirectML(command, dll, None if dll is None else dll.path, details=details), command, argument)
 
@@ -132,9 +166,14 @@ def split_argument(argument: str) -> tuple[Path | None, list[str]]:
     return path, words
 
 
-def _start_sealed(start: Callable[[], DirectML], command: Sequence[str], argument: str) -> DirectML:
+def _start_sealed(
+    start: Callable[[], DirectML], command: Sequence[str], argument: str, exchange: Exchange | None = None
+) -> DirectML:
     try:
         return start()
     except BackendUnavailable as error:
         problem = str(error).removeprefix(f"process:{shlex.join(command)}: ")
+        if exchange is not None:
+            problem = exchange.outside(problem)
+            exchange.close()
         raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {problem}") from None

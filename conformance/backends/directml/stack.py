@@ -6,7 +6,7 @@ or an image of a container engine. Everything lies below the cache folder:
     directml/DirectML-1.15.4/DirectML.dll   downloaded by the user's pip
     directml/chroot-SYSTEM/                 a stack; SYSTEM stands for the packages
         root/                               the Debian system
-        root/dmlcts/                        hosts, Wine's prefix, DLLs under test, compiled shaders
+        root/dmlcts/                        hosts, Wine's prefix, DLLs under test, compiled shaders, kernels that are dumped or replaced
         packages.json                       the packages that were installed
         ready-HOST.json                     written at the very end: without it, nothing here is used. It has the SHA-256 of the default DLL and
                                             the stack's seal (seal.py)
@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll
 from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, read_text
 
@@ -44,6 +44,9 @@ SUITE = "sid"
 EXE = "dmlcts-directml-host.exe"
 SETUP = "dmlcts setup"
 CHROOT, ENGINES = "chroot", ("podman", "docker")
+READ, WRITTEN = "--replace-kernels", "--dump-kernels"
+"""The host's options that name a folder of this machine, with files NAME.bin that it reads or writes."""
+
 FORGOTTEN = 7 * 86400.0
 """Seconds after which a copy of a DLL that no run has used is removed."""
 
@@ -118,6 +121,11 @@ class Stack:
         return self.root / "dmlcts" / "dll" if self.kind == CHROOT else self.folder / "dll"
 
     @property
+    def shared(self) -> Path:
+        """Where files lie that hosts and this machine exchange; the Debian system has it as /dmlcts/shared."""
+        return self.dlls.with_name("shared")
+
+    @property
     def marker(self) -> Path:
         """The file that says that everything is there and was tried."""
         return self.folder / f"ready-{self.host}.json"
@@ -133,9 +141,99 @@ class Stack:
             return enter(self.root, ["/bin/sh", f"{self.path_inside}/run.sh", *words])
         # No network, and nothing of this machine but the DLLs. Shaders are kept from one run to the next.
         mounts = ["--volume", f"{self.dlls}:/dmlcts/dll:ro", "--volume", "dmlcts-shaders:/dmlcts/shaders"]
+        if self.shared.is_dir():
+            mounts += ["--volume", f"{self.shared}:/dmlcts/shared"]
         passed = [f"--env={name}={value}" for name, value in _debug_variables().items()]
         limits = ["--network=none", "--security-opt=label=disable"]
         return [self.kind, "run", "--interactive", "--rm", *limits, *mounts, *passed, self.image, *words]
+
+
+def full_folders(options: Sequence[str]) -> list[str]:
+    """The host's options, with the full path of each folder that they name. A folder to be written is made.
+
+    Raises:
+        BackendUnavailable: there is no folder to be read, or the other cannot be made.
+    """
+    words = list(options)
+    for at, option in enumerate(options[:-1]):
+        if option not in (READ, WRITTEN):
+            continue
+        folder = Path(words[at + 1]).expanduser().absolute()
+        if option == READ and not folder.is_dir():
+            raise BackendUnavailable(f"{option} {folder}: there is no such folder; it is to have a file DIGEST.bin for each kernel")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BackendUnavailable(f"{option} {folder}: {error.strerror}; name a folder that can be made") from None
+        words[at + 1] = str(folder)
+    return words
+
+
+class Exchange:
+    """Folders of this machine for one host in a stack: what it is to read was copied to where it sees it, and what it writes is fetched from there.
+
+    They are not mounted, since Wine's server opens files for all its programs, and knows the mounts of the one that started it alone.
+
+    ``options`` are the host's, with the folders as it calls them. Raises BackendUnavailable as ``full_folders``, and for files that cannot be
+    copied.
+    """
+
+    def __init__(self, stack: Stack, options: Sequence[str]) -> None:
+        self.options = full_folders(options)
+        self._own: Path | None = None
+        self._folders: dict[str, tuple[Path, Path]] = {}  # option -> the copy, and the user's
+        if READ in options[:-1] or WRITTEN in options[:-1]:
+            stack.shared.mkdir(parents=True, exist_ok=True)
+            _forget(stack.shared)
+            self._own = Path(tempfile.mkdtemp(dir=stack.shared))
+            self._own.chmod(0o755)
+            for at, option in enumerate(self.options[:-1]):
+                if option in (READ, WRITTEN):
+                    self.options[at + 1] = self._share(option, Path(self.options[at + 1]), self._own)
+
+    def _share(self, option: str, folder: Path, own: Path) -> str:
+        copy = own / option.strip("-")
+        copy.mkdir()
+        copy.chmod(0o777)  # in a container, the host is another user
+        self._folders[option] = copy, folder
+        try:
+            for file in folder.glob("*.bin") if option == READ else ():
+                shutil.copyfile(file, copy / file.name)
+        except OSError as error:
+            self.close()
+            raise BackendUnavailable(f"{option} {folder}: {error.filename}: {error.strerror}") from None
+        return _seen(copy)
+
+    def fetch(self) -> None:
+        """Moves what the host has written to the user's folder. What is there already stays. Raises BackendFault if it cannot be written."""
+        if WRITTEN not in self._folders:
+            return
+        copy, folder = self._folders[WRITTEN]
+        try:
+            for file in sorted(copy.glob("*.bin")):
+                part = folder / f"{file.name}.{os.getpid()}.part"
+                if not (folder / file.name).exists():
+                    shutil.copyfile(file, part)
+                    part.replace(folder / file.name)
+                file.unlink()
+        except OSError as error:
+            raise BackendFault(f"{WRITTEN} {folder}: {error.filename}: {error.strerror}") from None
+
+    def outside(self, text: str) -> str:
+        """What the host says, with folders as the user called them."""
+        for copy, folder in self._folders.values():
+            text = text.replace(_seen(copy), str(folder))
+        return text
+
+    def close(self) -> None:
+        """Removes the copies."""
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+
+def _seen(copy: Path) -> str:
+    """A folder of an exchange as the host calls it."""
+    return f"Z:\\dmlcts\\shared\\{copy.parent.name}\\{copy.name}"
 
 
 def enter(root: Path, command: Sequence[str]) -> list[str]:
@@ -189,11 +287,16 @@ def place(dll: Dll, folder: Path) -> str:
         Path(part.name).chmod(0o644)
         Path(part.name).replace(there)
     os.utime(there.parent)
+    _forget(folder)
+    return name
+
+
+def _forget(folder: Path) -> None:
+    """Removes what lies in a folder and no run has used for long."""
     for old in folder.iterdir():
         with suppress(OSError):
             if old.stat().st_mtime < time.time() - FORGOTTEN:
                 shutil.rmtree(old)
-    return name
 
 
 def sha256_of(file: Path) -> str:

@@ -47,6 +47,7 @@ from dmlcts.conformance.backends.process.protocol import (
     raise_status,
     read_header,
     read_info,
+    read_paths,
     read_progress,
     run_request,
 )
@@ -152,7 +153,13 @@ class ProcessBackend:
         def place(header: Header, length: int) -> list[memoryview]:
             return answer_views(header, length, number, dispatch)
 
-        self._ask(request, place, limit, raise_status, number)
+        def read(header: Header) -> None:
+            found = read_paths(header)
+            if dispatch.paths is not None:
+                dispatch.paths.extend(found)
+            raise_status(header)
+
+        self._ask(request, place, limit, read, number)
 
     def close(self) -> None:
         """Asks the host to exit, and kills it after some seconds. Raises BackendFault if it had to, or for an exit code of anything but success."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.backends.backend import STAGES, BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
+from dmlcts.reports.record.paths import MOST_PATHS, CodePath, code_path
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Field, Operator
@@ -252,7 +253,7 @@ def run_request(dispatch: Dispatch, number: int, find: Find) -> list[bytes | mem
     Raises:
         KeyError: ``find`` knows no such operator. WireError: a value that the struct cannot hold.
     """
-    header = {
+    header: Header = {
         "request": "run",
         "id": number,
         **wire_operator(dispatch.desc, find),
@@ -263,6 +264,10 @@ def run_request(dispatch: Dispatch, number: int, find: Find) -> list[bytes | mem
         "outputs": list(dispatch.outputs),
         "flags": 0,
     }
+    if dispatch.paths is not None:
+        header["paths"] = True
+    if not dispatch.execute:
+        header["execute"] = False
     views = [resource.data for resource in dispatch.resources]
     return [frame(header, sum(view.nbytes for view in views)), *views]
 
@@ -278,7 +283,7 @@ def answer_views(header: Header, payload_length: int, number: int, dispatch: Dis
         if not all(type(index) is int and 0 <= index < count for index in returned) or len(set(returned)) != len(returned):
             raise ProtocolError(f"resources must be different integers from 0 to {count - 1}, not {_value_text(returned)}")
         bound = {dispatch.bindings[name].resource: name for name in dispatch.outputs if name in dispatch.bindings}
-        for index in sorted(bound.keys() - set(returned)):
+        for index in sorted(bound.keys() - set(returned)) if dispatch.execute else ():
             raise ProtocolError(f"the answer lacks resource {index}, to which the output {bound[index]} is bound")
         views = [dispatch.resources[index].data for index in returned]
     expected = sum(len(view) for view in views)
@@ -311,6 +316,27 @@ def raise_status(header: Header) -> None:
     if stage not in STAGES:
         raise ProtocolError(f"the answer has the stage {_value_text(stage)}; there are {', '.join(STAGES)}")
     raise Rejected(message, stage, _get(header, "code", str) if "code" in header else "")
+
+
+def read_paths(header: Header) -> list[CodePath]:
+    """The code paths in an answer to run, the first 1,025 of them, with clean labels; there need not be any. Raises ProtocolError."""
+    if "paths" not in header:
+        return []
+    given = _get(header, "paths", list)
+    try:
+        return [code_path(entry["label"], _numbers(entry.get("numbers", []))) for entry in given[:MOST_PATHS]]
+    except (TypeError, KeyError, AttributeError):
+        raise ProtocolError(
+            'each of the answer\'s paths must be an object with a "label" and, if any, an array of "numbers"'
+        ) from None
+    except ValueError as error:
+        raise ProtocolError(str(error)) from None
+
+
+def _numbers(given: object) -> list[object]:
+    if not isinstance(given, list):
+        raise TypeError
+    return given
 
 
 _DESCRIBED: dict[str, Callable[[Any], bool]] = {

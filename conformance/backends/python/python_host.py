@@ -49,6 +49,8 @@ class Sent(NamedTuple):
     bindings: dict[str, BufferBinding]
     outputs: tuple[str, ...]
     timeout: float | None
+    with_paths: bool
+    execute: bool
 
 
 def open_hosted(spec: str, shown: str) -> ProcessBackend:
@@ -68,7 +70,11 @@ def child_environment() -> dict[str, str]:
 
 def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]:
     """The run request: a frame with the pickled dispatch and the resources as payload, without a copy."""
-    sent = pickle.dumps(Sent(dispatch.desc, dict(dispatch.bindings), dispatch.outputs, dispatch.timeout))
+    sent = pickle.dumps(
+        Sent(
+            dispatch.desc, dict(dispatch.bindings), dispatch.outputs, dispatch.timeout, dispatch.paths is not None, dispatch.execute
+        )
+    )
     views = [resource.data for resource in dispatch.resources]
     header = {"request": "run", "id": number, "dispatch": len(sent), "resources": [view.nbytes for view in views]}
     return [frame(header, len(sent) + sum(view.nbytes for view in views)), sent, *views]
@@ -162,7 +168,9 @@ def _run_request(backend: Backend, header: Header, payload: bytearray) -> list[b
         before.append(np.frombuffer(view[start : start + size], np.uint8))
         start += size
     resources = [resource.copy() for resource in before]
-    number = {"id": header["id"]}
+    dispatch = Dispatch(
+        sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout, [] if sent.with_paths else None, sent.execute
+    )
     bound = {sent.bindings[name].resource for name in sent.outputs if name in sent.bindings}
 
     def returned_resources() -> list[int]:
@@ -170,21 +178,28 @@ def _run_request(backend: Backend, header: Header, payload: bytearray) -> list[b
         pairs = enumerate(zip(resources, before, strict=True))
         return [index for index, (now, was) in pairs if index in bound or not np.array_equal(now, was)]
 
+    def about() -> Header:
+        """What every answer says: which request it is to, and the code paths that ran."""
+        paths = (
+            {"paths": [{"label": label, "numbers": list(numbers)} for label, numbers in dispatch.paths]} if dispatch.paths else {}
+        )
+        return {"id": header["id"], **paths}
+
     try:
-        backend.run(Dispatch(sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout))
+        backend.run(dispatch)
     except Rejected as error:
         if set(returned_resources()) - bound:
-            return [frame({**number, "status": "error", "message": f"rejected ({error}), but it wrote to an input"})]
-        return [frame({**number, "status": "rejected", "message": str(error), "stage": error.stage, "code": str(error.code)})]
+            return [frame({**about(), "status": "error", "message": f"rejected ({error}), but it wrote to an input"})]
+        return [frame({**about(), "status": "rejected", "message": str(error), "stage": error.stage, "code": str(error.code)})]
     except Unsupported as error:
-        return [frame({**number, "status": "unsupported", "message": str(error)})]
+        return [frame({"id": header["id"], "status": "unsupported", "message": str(error)})]
     except BackendFault as error:
-        return [frame({**number, "status": "error", "message": str(error), "evidence": str(error.evidence)})]
+        return [frame({**about(), "status": "error", "message": str(error), "evidence": str(error.evidence)})]
     except BaseException as error:
-        return [frame({**number, **_failure(error)})]
+        return [frame({**about(), **_failure(error)})]
     indices = returned_resources()
     views = [resources[index].data for index in indices]
-    return [frame({**number, "status": "ok", "resources": indices}, sum(view.nbytes for view in views)), *views]
+    return [frame({**about(), "status": "ok", "resources": indices}, sum(view.nbytes for view in views)), *views]
 
 
 def _failure(error: BaseException) -> Header:

@@ -14,6 +14,7 @@ from dmlcts.conformance.commands.cases.run import (
     feature_level_option,
     operator_option,
     operators_argument,
+    paths_option,
     processes_option,
     quiet_option,
     run_and_report,
@@ -61,7 +62,15 @@ class _Minutes(click.FloatRange):
 @feature_level_option
 @processes_option
 @timeout_option
+@paths_option
 @waivers_option
+@click.option(
+    "--corpus",
+    multiple=True,
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="go on with the cases that an earlier search kept there, the smallest of each kernel, and keep this one's; of several, the first gets all",
+)
 @click.option(
     "--out",
     "-o",

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
-import numpy as np
 
 from dmlcts.conformance.commands.common import case_named
-from dmlcts.conformance.dxdispatch.write import write_model
-from dmlcts.generator.case.case import Case, to_json
-from dmlcts.generator.case.inputs import inputs
-from dmlcts.reference.answer import host
-from dmlcts.reference.registry import compute
+from dmlcts.conformance.dxdispatch.case_folder import write_case
 from dmlcts.spec.writing.files import writing_to
 
 
@@ -28,22 +22,7 @@ def command(case: str, out: Path, backend: str) -> None:
     """
     found = case_named(case)
     with writing_to(out):
-        _write(found, out)
+        written = write_case(found, out)
+        click.echo(f"{found.id}: {', '.join(written)} in {out}")
     again = f'--case "{found.id}"' if not Path(case).is_file() else f'--case-file "{(out / "case.json").as_posix()}"'
     click.echo(f'run it: dmlcts run --backend "{backend}" {again}')
-
-
-def _write(found: Case, out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "case.json").write_text(json.dumps(to_json(found), indent=1), encoding="utf-8", newline="\n")
-    arrays = inputs(found)
-    for name, array in arrays.items():
-        np.save(out / f"{name}.npy", array)
-    written = ["case.json", *(f"{name}.npy" for name in arrays)]
-    if found.expect in ("reference", "values"):
-        for name, answer in compute(found.desc, arrays).items():
-            np.save(out / f"{name}.expected.npy", host(answer.value))
-            written.append(f"{name}.expected.npy")
-        write_model(found, arrays, out)
-        written.append("model.json")
-    click.echo(f"{found.id}: {', '.join(written)} in {out}")

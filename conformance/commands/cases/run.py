@@ -69,6 +69,13 @@ processes_option = click.option(
     help="number of worker processes; auto is one a core; 0 runs all cases in this one",
     show_default=True,
 )
+paths_option = click.option(
+    "--no-paths",
+    "paths",
+    is_flag=True,
+    callback=lambda context, option, left_out: not left_out,
+    help="do not ask the backend which code paths (kernels) each case runs; see `dmlcts kernels`",
+)
 timeout_option = click.option(
     "--timeout",
     type=Seconds(),
@@ -116,6 +123,12 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
     metavar="RESULTS",
     help="only the cases that failed in this results file or output folder, with its backend, level and seed unless given",
 )
+@click.option(
+    "--changed-since",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="OLD",
+    help="only the cases that run other kernels than in this results file or output folder (docs/kernels.md); claims nothing",
+)
 @click.option("--resume", is_flag=True, help="go on with the stopped run in the output folder; all other options as before")
 @click.option(
     "--maxfail", type=click.IntRange(1), metavar="N", help="stop after N failures; the other cases are reported as not run"
@@ -127,6 +140,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
 )
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
 @timeout_option
+@paths_option
 @click.option(
     "--require",
     multiple=True,
@@ -159,6 +173,7 @@ def command(
     require: tuple[str, ...],
     maxfail: int | None,
     rerun_failed: Path | None,
+    changed_since: Path | None,
     resume: bool,
     no_simplify: bool,
     **given: Any,
@@ -188,6 +203,8 @@ def command(
     if rerun_failed is not None:
         chosen, gone = failed_cases(rerun_failed, {**given, "operators": operators + more_operators}, context)
         given |= chosen
+    if changed_since is not None:
+        given |= changed_cases(changed_since, RunOptions(operators=operators + more_operators, **given), processes, terminal)
     by_name = bool(given["cases"] or given["case_files"])
     folder = out or (OUT_OF_CASES if by_name else OUT)
     options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
@@ -247,6 +264,31 @@ def run_and_report(
                     write_all(record, folder, SpecSupplement(record.manifest.level), explanations)
     print_summary(record, terminal, folder, explanations)
     return record, stopped
+
+
+def changed_cases(older: Path, options: RunOptions, processes: int, terminal: Console) -> dict[str, Any]:
+    """The options that run the cases with other kernels than in an older run. Prints what is left out, and raises Exit if that is all.
+
+    Raises UsageError if the user named the cases too, or wants no kernels.
+    """
+    from dmlcts.conformance.commands.common import mapper
+    from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.conformance.runner.kernels.changed import changed_since
+    from dmlcts.conformance.runner.planning.options import UsageError
+
+    if options.cases or options.case_files or not options.paths:
+        raise UsageError(
+            "--changed-since selects the cases itself, by their kernels; leave out --case, --case-file, --rerun-failed and --no-paths"
+        )
+    record = read_run(older)
+    if not any(result.paths for result in record.results):
+        raise UsageError(f"{older}: no result has code paths, so nothing can be said of what changed")
+    with mapper(processes if processes > 1 else 0) as each:
+        found = changed_since(options, record, each)
+    terminal.print(found.text, markup=False, highlight=False)
+    if not found.cases:
+        raise click.exceptions.Exit(0)
+    return {"cases": found.cases, "left_out": found.left_out}
 
 
 def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -> tuple[dict[str, Any], str]:

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     metavar="N",
     help="plant N conditions in place of results, and count those named first",
 )
-def command(results: Path | None, level: str | None, simplify: bool, backend: str, as_json: bool, planted: int | None) -> None:
+@click.option(
+    "--kernels",
+    is_flag=True,
+    help="with --self-test: plant N faults in one code path each, of implementations that choose these by rules",
+)
+def command(
+    results: Path | None, level: str | None, simplify: bool, backend: str, as_json: bool, planted: int | None, kernels: bool
+) -> None:
     """Says what separates the cases that fail from those that pass, in up to five conditions, and which cases to run next.
 
     RESULTS is a results file, or the output folder of a run. Where two explanations fit the results, the command is printed that runs the
@@ -45,7 +52,8 @@ def command(results: Path | None, level: str | None, simplify: bool, backend: st
 
     \b
     Exit codes: 0 explained, also if nothing failed; 1 with --self-test, if less than 90 % are named first,
-    or less than 80 % where a fault does not show in every case; 2 usage or input error.
+    or less than 80 % where a fault does not show in every case; with --kernels, if it is less than 95 % of the code paths, or one is named for
+    more than 5 % of the faults that are in none; 2 usage or input error.
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.commands.results.summary import print_explanations
@@ -53,7 +61,9 @@ def command(results: Path | None, level: str | None, simplify: bool, backend: st
     from dmlcts.conformance.runner.folder.journal import read_run
 
     if planted is not None:
-        raise click.exceptions.Exit(_self_test(planted, as_json))
+        raise click.exceptions.Exit((_self_test_of_kernels if kernels else _self_test)(planted, as_json))
+    if kernels:
+        raise UsageError("--kernels belongs to --self-test N")
     if results is None:
         raise UsageError("give a results file or the output folder of a run")
     record = read_run(results)
@@ -90,6 +100,29 @@ def _self_test(count: int, as_json: bool) -> int:
         _print_shares(found)
     right, unsteady = (sum(each) for each in zip(*((trial.right, trial.unsteady) for trial in found), strict=True))
     return 0 if right >= ENOUGH * len(found) and unsteady >= ENOUGH_UNSTEADY * len(found) else 1
+
+
+ENOUGH_KERNELS = 0.95
+"""The share of the planted code paths that must be named first, and of the faults in none for which none may be named."""
+
+
+def _self_test_of_kernels(count: int, as_json: bool) -> int:
+    """Plants faults in code paths, prints what was named, and returns the exit code."""
+    from dmlcts.conformance.faults.hunt.explained import HIDDEN
+    from dmlcts.conformance.faults.hunt.explained_kernels import kernel_trials
+    from dmlcts.spec.reading.loader import operator_names
+
+    found = list(kernel_trials(operator_names(), count, SEED))
+    right, unsteady, innocent = (sum(getattr(trial, name) for trial in found) for name in ("right", "unsteady", "innocent"))
+    if as_json:
+        print_json([asdict(trial) for trial in found])
+    else:
+        for trial in found:
+            if not trial.right:
+                click.echo(f"{trial.operator}: planted in {trial.kernel}, named {' and '.join(trial.named) or 'nothing'}")
+        click.echo(f"{right} of {len(found)} code paths named first; {unsteady} if one in {HIDDEN} of their cases passes")
+        click.echo(f"no code path named for {innocent} of {len(found)} faults that are in none")
+    return 0 if min(right, innocent) >= ENOUGH_KERNELS * len(found) and unsteady >= ENOUGH_UNSTEADY * len(found) else 1
 
 
 def _print_shares(found: Sequence[PlantedCondition]) -> None:

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
+from dmlcts.reports.kernels.table import coverage
+from dmlcts.reports.kernels.text import coverage_text
 from dmlcts.reports.record.groups import deciding_results
 from dmlcts.reports.record.record import NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, Record, Result
 from dmlcts.reports.record.verdict import SYMBOLS, interruption, matrix, total, unused_waivers, without_support
@@ -29,7 +31,7 @@ _STYLES = {
 
 
 def print_summary(record: Record, console: Console, out: Path | None = None, explanations: Sequence[Explanation] = ()) -> None:
-    """Prints counts by operator, what explains the failures, the first cases that decide the exit code, and the claim."""
+    """Prints counts by operator, what explains the failures, the first cases that decide the exit code, the claim, and how many kernels were reached."""
     claimed = claim_of(record)
     shown = [status for status in STATUSES if claimed.counts[status] or status == PASS]
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -64,6 +66,14 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
     if record.manifest.seconds:
         ran = sum(claimed.counts.values()) - claimed.counts[NOT_RUN]
         console.print(f"{record.manifest.seconds:.1f} s, {ran / record.manifest.seconds:,.0f} cases a second", style="dim")
+    reached = coverage(record.results)
+    if reached.richness.reached and record.manifest.level != SEARCH:  # a search keeps few of its results
+        console.print(
+            f"{coverage_text(reached)}{f': dmlcts kernels {out}' if out is not None else ''}",
+            style="dim",
+            markup=False,
+            soft_wrap=True,
+        )
     if out is not None:
         console.print(f"report: {escape(str(out / 'index.html'))}", style="dim", soft_wrap=True)
 

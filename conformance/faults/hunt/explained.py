@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Planter:
     def plant(self, parts: int, random: Random) -> list[Property] | None:
         """Properties of which each counts; None if none were found soon."""
         for _ in range(_MOST_DRAWS):
-            drawn = [self._property(random) for _ in range(parts)]
+            drawn = [self.drawn(random) for _ in range(parts)]
             if len({each.about for each in drawn}) < parts:
                 continue
             inside = self.cases_with_all(drawn)
@@ -96,7 +97,8 @@ class Planter:
             found &= each.holds
         return found
 
-    def _property(self, random: Random) -> Property:
+    def drawn(self, random: Random) -> Property:
+        """A property of cases, of any kind."""
         kinds: list[Callable[[Random], Property]] = [self._value, self._value]
         if self.sizes:
             kinds += [self._threshold, self._remainder]
@@ -182,13 +184,23 @@ def _raw(symbols: dict[str, object]) -> Iterator[tuple[str, int]]:
 
 def trials(operators: Sequence[str], count: int, seed: int, level: str = "core") -> Iterator[PlantedCondition]:
     """So many trials, a few each of operators drawn from these, on one, two and three properties in turn."""
+    return spread_over(operators, count, seed, level, lambda planter, random, made: planter.trial(1 + made % 3, random))
+
+
+T = TypeVar("T")
+
+
+def spread_over(
+    operators: Sequence[str], count: int, seed: int, level: str, trial: Callable[[Planter, Random, int], T | None]
+) -> Iterator[T]:
+    """So many trials, a few each of operators drawn from these; those that could not be made are left out. ``trial`` also gets how many were before it."""
     random = Random(seed)  # noqa: S311 (reproducible, no secret)
     drawn = random.sample(operators, min(len(operators), -(-count // _EACH)))
     made = 0
     for at, name in enumerate(drawn):
         planter = Planter(name, level)
         for _ in range(count * (at + 1) // len(drawn) - count * at // len(drawn)):
-            found = planter.trial(1 + made % 3, random)
+            found = trial(planter, random, made)
             made += 1
             if found:
                 yield found

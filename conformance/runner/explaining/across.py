@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
+from dmlcts.conformance.runner.explaining.kernels import labels, named_in, with_kernels
 from dmlcts.conformance.runner.explaining.known import EXCLUDED, Known, cases_that_ran
 from dmlcts.conformance.runner.explaining.reasons import reasons
 from dmlcts.generator.case.case import LEVELS
-from dmlcts.generator.facts.explanations import Facts, shared_facts
+from dmlcts.generator.facts.explanations import Facts, Flags, shared_facts
 from dmlcts.reports.explain.explanation import DISPATCHES, Explanation
 from dmlcts.reports.explain.symptom import OF_VALUES, PAGE, symptom_of
 from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, WAIVED, Result
@@ -39,6 +41,7 @@ class Across:
         self.statuses: list[str] = []
         self.symptoms: list[str] = []
         self.operators: list[str] = []
+        self.kernels: list[frozenset[str]] = []
 
     def add(self, operator: str, known: Known) -> None:
         """Adds an operator's dispatches, if it is among those with the most failures."""
@@ -74,10 +77,10 @@ class Across:
             return []
         subject, total = Subject("", status, DISPATCHES, symptom), int(failing.sum())
         found: list[Explanation] = []
-        for reason in reasons(self.facts, failing, passing) if passing.any() and symptom != PAGE else []:
+        for reason in reasons(self._facts(failing), failing, passing) if passing.any() and symptom != PAGE else []:
             own = len(np.unique(operators[reason.meets & failing]))
             if own > 1 and (reason.needed or reason.explains.sum() >= _ENOUGH * total):
-                found.append(count_reason(subject, reason, failing, passing, own))
+                found.append(replace(count_reason(subject, reason, failing, passing, own), kernels=named_in(reason.conditions)))
         if not found and symptom not in OF_VALUES:
             return [Explanation("", status, DISPATCHES, (), 0, 0, 0, 0, total, total, count, symptom=symptom, left=total)]
         return found
@@ -94,3 +97,13 @@ class Across:
         self.statuses.append(result.status)
         self.symptoms.append(symptom_of(result) if result.status in _OTHERS else "")
         self.operators.append(operator)
+        self.kernels.append(labels(result))
+
+    def _facts(self, failing: Flags) -> Sequence[Facts]:
+        """The facts of the cases, with the code paths that failures of several operators ran."""
+        by_label: dict[str, set[str]] = {}
+        for at in map(int, np.flatnonzero(failing)):
+            for label in self.kernels[at]:
+                by_label.setdefault(label, set()).add(self.operators[at])
+        shared = {label for label, operators in by_label.items() if len(operators) > 1}
+        return [with_kernels(facts, ran & shared) or facts for facts, ran in zip(self.facts, self.kernels, strict=True)]

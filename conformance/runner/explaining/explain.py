@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dmlcts.conformance.runner.explaining.across import Across
 from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
+from dmlcts.conformance.runner.explaining.kernels import named_in, reached, told_by_descs
 from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained_operators
 from dmlcts.conformance.runner.explaining.pairs import pairs_left_out
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
@@ -123,7 +124,8 @@ def _explain_status(operator: str, group: str, status: str, about: Known, backen
             continue
         left, needed = failing, False
         for reason in reasons(about.facts, failing, passing) if symptom != PAGE else []:
-            rival, apart = next_cases(reason, about.cases_having(NOT_RUN))
+            rival, apart = next_cases(told_by_descs(reason), about.cases_having(NOT_RUN))
+            kernels = named_in(reason.conditions)
             cases = tuple(about.cases[at].id for at in apart)
             words = ["dmlcts", "run", "--backend", backend, *(word for case in cases for word in ("--case", case))]
             shown = reason.explains if reason.explains.any() else failing & reason.meets
@@ -134,6 +136,8 @@ def _explain_status(operator: str, group: str, status: str, about: Known, backen
                 next=cases,
                 command=command_text(words) if cases else "",
                 example=about.plainest(shown).id,
+                kernels=kernels,
+                reached=tuple(reached(label, about.facts, about.kernels()) for label in kernels),
             )
             left, needed = left & ~reason.explains, reason.needed
         if left.any() and not needed:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dmlcts.conformance.runner.explaining.kernels import labels, with_kernels
 from dmlcts.generator.case.case import AGREEMENT, LEVELS, REJECTION, RELATION, Case
 from dmlcts.generator.covering.cases import is_stale
 from dmlcts.generator.facts.explanations import Facts, Flags, facts_of
@@ -53,6 +54,10 @@ class Known:
         """Which cases have one of these statuses."""
         return np.array([status in statuses for status in self.statuses], np.bool_)
 
+    def kernels(self) -> list[frozenset[str]]:
+        """The labels of the code paths that each case ran; none where it has not run, or where the backend named none."""
+        return [labels(self.results.get(case.id)) for case in self.cases]
+
     def results_of(self, which: Flags) -> list[Result]:
         """The results of some cases, which have run."""
         return [self.results[self.cases[at].id] for at in np.flatnonzero(which).tolist()]
@@ -79,7 +84,11 @@ def known_of(operator: str, results: Sequence[Result], level: str, is_part: bool
     ):  # of a higher level, run by name
         cases = suite_cases(operator, LEVELS[-1]) | drawn
     failing = {GROUPS.get(case.expect, DISPATCHES) for case in cases.values() if _status(by_id, case) in FAILURES}
-    return known_cases(cases.values(), by_id, _facts_of, failing)
+
+    def facts(case: Case) -> Facts | None:
+        return with_kernels(_facts_of(case), labels(by_id.get(case.id)))
+
+    return known_cases(cases.values(), by_id, facts, failing)
 
 
 def is_enough(operator: str, results: Sequence[Result], level: str) -> bool:

@@ -29,6 +29,9 @@ _OFTEN = 0.5
 _WRONG = 2
 """How many failures a condition must cover more, for each passing case that meets it, to be better than another."""
 
+_MIXED = 12.0
+"""The bits that conditions on a code path and on something else must save more than plainer ones that explain as many failures."""
+
 _FEW = 8
 """With fewer failures, a needed condition is reported only where no deciding one is found: so few share many things by chance."""
 
@@ -78,7 +81,14 @@ def reasons(
         seen = left & chosen if (left & chosen).any() else left
         search = Search(made.holds, seen, within.passing & chosen, made.weights)
         every = np.ones(int(seen.sum()), np.bool_)
-        best = search.best(every, MOST_CONDITIONS - len(within.conditions), first=not found or len(every) == 1)
+        most_conditions, is_first = MOST_CONDITIONS - len(within.conditions), not found or len(every) == 1
+        best = search.best(every, most_conditions, first=is_first)
+        if best is not None and _is_mixed(made, best):
+            others = Search(made.holds & ~made.are_kernels[:, None], seen, within.passing & chosen, made.weights)
+            plain = others.best(every, most_conditions, first=is_first)
+            best = _unmixed(
+                best, [(search, each) for each in _kernels_alone(made, search, best, every)] + [(others, plain)], search, every
+            )
         if need is not None:
             # A needed condition is left out where a deciding one within it covers all failures.
             whole = best is not None and best.new == len(every)
@@ -101,6 +111,32 @@ def reasons(
         left &= ~reason.meets
         may_need = True
     return found[:most]
+
+
+def _is_mixed(made: Conditions, found: Separation) -> bool:
+    """Whether conditions are about a code path and about something else."""
+    return len(found.conditions) > 1 and bool(made.are_kernels[list(found.conditions)].any())
+
+
+def _kernels_alone(made: Conditions, search: Search, found: Separation, left: Flags) -> list[Separation]:
+    """The code paths that conditions are about, each alone."""
+    return [search.separation([search.place[at]], left) for at in found.conditions if made.are_kernels[at]]
+
+
+def _unmixed(mixed: Separation, plainer: Sequence[tuple[Search, Separation | None]], search: Search, left: Flags) -> Separation:
+    """Conditions on a code path and on something else where they are clearly better than plainer ones, else the best of these; each with its search.
+
+    They explain little: among so many, some fit by chance what only the desc decides, or leave out the few cases of the code path in which a
+    fault does not show.
+    """
+    found = [(_evidence(by, each, left), each) for by, each in plainer if each is not None and each.new >= mixed.new]
+    evidence, best = max(found, key=lambda each: each[0], default=(0.0, None))
+    return best if best is not None and evidence > 0 and evidence + _MIXED > _evidence(search, mixed, left) else mixed
+
+
+def _evidence(search: Search, found: Separation, left: Flags) -> float:
+    """The bits that conditions save."""
+    return search.evidence([search.place[at] for at in found.conditions], left)
 
 
 def _some_cases(which: Flags, most: int) -> Flags:

@@ -18,7 +18,7 @@ from dmlcts.conformance.backends.process.process import split_command
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 
 _APART: dict[str, Any] = {
-    "out": "", "maxfail": 0, "keep_going": False, "today": "", "shard": "", "seed": "", "minutes": 0.0, "waivers": (), "case_files": (),
+    "out": "", "maxfail": 0, "keep_going": False, "paths": True, "corpus": (), "today": "", "shard": "", "seed": "", "minutes": 0.0, "waivers": (), "case_files": (),
 }  # fmt: skip
 """What does not decide a result, is compared by itself (the shard, the seed), or is hashed by its content, wherever the file lies."""
 

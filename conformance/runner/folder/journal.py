@@ -19,6 +19,7 @@ from dmlcts.reports.formats.junit import remove_junit
 from dmlcts.reports.record.atomic import replace_file
 from dmlcts.reports.record.labels import checked_record
 from dmlcts.reports.record.record import (
+    Lines,
     Manifest,
     Record,
     RecordError,
@@ -127,8 +128,9 @@ def write_crashed(parts: Path, result: Result) -> None:
 
 def _write(file: Path, results: Iterable[Result]) -> None:
     with replace_file(file) as stream:
+        lines = Lines(stream)
         for result in results:
-            write_line(stream, "result", result_json(result))
+            lines.result(result)
 
 
 def end(out: Path) -> None:

@@ -104,6 +104,7 @@ def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str]
         inputs=inputs_of(options),
         spec_files=spec_files(),
         required=list(options.required),
+        left_out=options.left_out,
         waivers=[{"file": Path(file).name, "sha256": sha256(Path(file).read_bytes()).hexdigest()} for file in options.waivers],
     )
 

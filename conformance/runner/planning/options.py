@@ -30,7 +30,10 @@ class RunOptions:
 
     ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds; ``maxfail`` 0 means no limit.
     ``network`` names one of the census, whose dispatches alone are selected. ``operators`` are patterns of names (conformance/runner/planning/selection); none select all.
+    ``corpus`` are folders of cases that earlier searches kept (conformance/runner/kernels/corpus); the first gets those of this one.
+    ``left_out`` says which of the selected cases are not among the named ones; such a run claims nothing.
     ``required`` are requirements as in a manifest (conformance/runner/planning/requirements). ``minutes`` limit a search; 0 means no limit.
+    ``paths`` asks the backend for the code paths of each case.
     ``keep_going`` runs all cases, however many in a row lose the host (conformance/runner/planning/breaker).
     ``today`` is the date by which waivers expire: a backend may change the clock of the process that it is in.
     """
@@ -53,6 +56,9 @@ class RunOptions:
     required: tuple[str, ...] = ()
     minutes: float = 0.0
     keep_going: bool = False
+    paths: bool = True
+    corpus: tuple[str, ...] = ()
+    left_out: str = ""
     today: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
     def __post_init__(self) -> None:

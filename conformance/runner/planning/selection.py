@@ -15,6 +15,7 @@ from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.case.id_filter import matcher, may_match, words_of
 from dmlcts.generator.suite.suite import find_case, network_dispatches, operator_cases, select
+from dmlcts.reports.record.record import Result
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import measured_folder, operator_names, short_form
 from dmlcts.spec.reading.measured import census_networks, networks_of
@@ -54,6 +55,9 @@ class Selection:
     def keeps(self, operator: str, status: str, is_known: bool = False) -> bool:
         """Whether the operator's results of that status are kept; ``is_known`` is true of a failure whose cause an earlier one shows."""
         return True
+
+    def note(self, operator: str, case: Case, result: Result, process: str) -> None:
+        """Takes notice of a result; ``process`` names this process."""
 
     def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> RunPlan:
         """The plan that runs the cases; ``done`` are those with a result from before. ``folder`` is the journal."""

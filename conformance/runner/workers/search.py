@@ -7,27 +7,35 @@ seed and numbers alone decide which cases run. The first batches' results are al
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from math import inf
 from pathlib import Path
+from random import Random
 from time import monotonic
 
 from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.kernels.corpus import Corpus, Guide, append, entry_of, read_corpus
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
 from dmlcts.conformance.runner.planning.selection import Selection, operators_named, selection_of
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.fuzz_cases import SeenTriples, find_numbered, number_in
+from dmlcts.generator.random.fuzz_cases import Place, SeenTriples, find_numbered, fuzz_case, number_in
 from dmlcts.generator.random.reduce import traits_of
 from dmlcts.generator.suite.suite import select
-from dmlcts.reports.record.record import FAILURES, PASS, SEARCH, UNSUPPORTED, WAIVED
+from dmlcts.reports.record.record import FAILURES, PASS, SEARCH, UNSUPPORTED, WAIVED, Result
 from dmlcts.spec.model.abi import feature_level
 
-BATCH = 20
-"""The cases of a batch."""
+BATCH, EARLIER = 20, 5
+"""The cases of a batch, and those of them that earlier searches kept."""
+
+_TRIES, _CHANGES = 200, 10**8
+"""How often a change is tried for a batch, and how many different ones there are."""
 
 MOST_CAUSES, MOST_IN_A_ROW = 20, 50
 """After so many causes of an operator's failures, or so many failures in a row, the search leaves it: what fails so often needs no search."""
@@ -56,8 +64,15 @@ def work_of(options: RunOptions) -> Selection:
     return Search(options, operators_named(options.operators), {}, {})
 
 
+@dataclass(frozen=True)
 class Search(Selection):
-    """The batches of a search. ``operators`` are the operators themselves."""
+    """The batches of a search. ``operators`` are the operators themselves.
+
+    ``known`` is what this process knows of the kernels of the batch that it runs, and ``guides``, by operator, what it learnt of where new ones are.
+    """
+
+    known: dict[str, Corpus] = field(default_factory=dict)
+    guides: dict[str, Guide] = field(default_factory=dict)
 
     def cases(self, operator: str) -> list[Case]:
         """The cases of a batch: drawn, or made again if they are listed already."""
@@ -70,11 +85,56 @@ class Search(Selection):
         else:
             seen.reset()
         causes = [cause for cause in Causes(folder).causes_of(name) if cause.can_be_told]
-        found = list(
-            seen.draw(int(self.options.seed), BATCH, lambda case: self._is_wanted(case) and not _passed_over(case, causes))
-        )
+
+        def wanted(case: Case) -> bool:
+            return self._is_wanted(case) and not _passed_over(case, causes)
+
+        found = [*self._of_earlier(operator), *self._changed(operator, wanted)]
+        found += seen.draw(int(self.options.seed), max(0, BATCH - len(found)), wanted)
         seen.save(state)
         return found
+
+    def _of_earlier(self, operator: str) -> list[Case]:
+        """The cases of earlier searches that this batch runs: a few in each, until all have run."""
+        name, batch = _operator(operator), _batch(operator)
+        earlier = Corpus(entry for folder in map(Path, self.options.corpus) for entry in read_corpus(folder, name)).minimized()
+        ids = [entry.case for entry in earlier[batch * EARLIER : (batch + 1) * EARLIER]]
+        return [
+            case for case_id in ids if (case := find_numbered(case_id)) and case.operator.name == name and self._is_wanted(case)
+        ]
+
+    def _changed(self, operator: str, wanted: Callable[[Case], bool]) -> list[Case]:
+        """Cases that reached a kernel in a form of which they are the smallest, each with a change; none where the backend names no kernels."""
+        name, random = _operator(operator), Random(f"{self.options.seed}/{operator}")  # noqa: S311 (reproducible, no secret)
+        guide, corpus = self.guides.setdefault(name, Guide()), self.corpus(name)
+        most, found = guide.changed(BATCH), dict[str, Case]()
+        for entry in islice(guide.parents(corpus, random), _TRIES):
+            if len(found) == most:
+                break
+            place = number_in(entry.case)
+            case = fuzz_case(*place.changed(random.randrange(_CHANGES))) if place else None
+            if case is not None and wanted(case):
+                found.setdefault(case.id, case)
+        return list(found.values())
+
+    def corpus(self, operator: str) -> Corpus:
+        """What this search and earlier ones have reached of an operator's kernels."""
+        folders = [Path(self.options.out) / journal.FOLDER, *map(Path, self.options.corpus)]
+        return Corpus(entry for folder in folders for entry in read_corpus(folder, operator))
+
+    def note(self, operator: str, case: Case, result: Result, process: str) -> None:
+        """Keeps a case that reaches a kernel in a new form, or is smaller than those that do. Raises WriteError."""
+        name = _operator(operator)
+        if not result.paths or number_in(case.id) is None:
+            return
+        if operator not in self.known:
+            self.known.clear()
+            self.known[operator] = self.corpus(name)
+        entry, place = entry_of(case, result.paths), number_in(case.id)
+        is_new = self.known[operator].reaches_more(entry)
+        self.guides.setdefault(name, Guide()).saw(entry.forms, is_changed=bool(place and place.changes), is_new=is_new)
+        if self.known[operator].add(entry):
+            append(Path(self.options.out) / journal.FOLDER, name, process, entry)
 
     def _is_wanted(self, case: Case) -> bool:
         at = feature_level(self.options.feature_level) if self.options.feature_level else None
@@ -99,7 +159,7 @@ class Search(Selection):
 
 def _passed_over(case: Case, causes: list[Cause]) -> bool:
     """Whether a case is not run, as it is likely to fail for a known cause."""
-    if not causes or (number_in(case.id) or ("", 0, 0))[2] % ROUND == 0:
+    if not causes or (number_in(case.id) or Place("", 0, 0)).number % ROUND == 0:
         return False
     traits = traits_of(model_of(plan_of(case.operator)), case)
     return any(cause.met_by(traits) for cause in causes)

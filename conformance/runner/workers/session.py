@@ -15,6 +15,7 @@ from typing import Self
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.execution.execute import execute
+from dmlcts.conformance.execution.traced import Traced
 from dmlcts.conformance.properties.causes import CAUSE, Cause, Causes, like_another
 from dmlcts.conformance.properties.drawn import execute_drawn
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
@@ -52,7 +53,9 @@ class Session:
         """The cases from files, which have no other name."""
         self.today = date.fromisoformat(options.today)
         self.causes = Causes(Path(options.out).absolute() / JOURNAL) if options.level == SEARCH else None
-        self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
+        opened = open_backend(options.backend) if backend is None else backend
+        self.traced = Traced(opened) if options.paths else None
+        self.backend: Backend | None = self.traced or opened
         self.info = self.backend.describe()
         self.ran = what_ran(self.info.to_json())
 
@@ -60,14 +63,19 @@ class Session:
         """Runs one case of any kind, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
         if self.backend is None:
             raise ValueError("the session is closed")
+        if self.traced is None:
+            return self._run(case, self.backend)
+        self.traced.begin()
+        result = self._run(case, self.backend)
+        return replace(result, paths=self.traced.distinct() if case.expect in (RELATION, AGREEMENT) else self.traced.first())
+
+    def _run(self, case: Case, backend: Backend) -> Result:
         if case.expect in (RELATION, AGREEMENT):
             examples = EXAMPLES[self.options.level]
-            result = execute_property(case, self.backend, self.info, self.options.timeout, examples, self.options.seed)
-        elif case.kind == DRAWN:
-            return self._settle_search(case, *execute_drawn(case, self.backend, self.info, self.options.timeout, self.causes))
-        else:
-            result = execute(case, self.backend, self.info, self.options.timeout)
-        return self.settle(result)
+            return self.settle(execute_property(case, backend, self.info, self.options.timeout, examples, self.options.seed))
+        if case.kind == DRAWN:
+            return self._settle_search(case, *execute_drawn(case, backend, self.info, self.options.timeout, self.causes))
+        return self.settle(execute(case, backend, self.info, self.options.timeout))
 
     def _settle_search(self, case: Case, result: Result, cause: Cause | None) -> Result:
         """The result of a drawn case, settled; short if a case before has the same status for the same cause."""

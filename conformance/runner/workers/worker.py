@@ -39,7 +39,7 @@ from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import Case
-from dmlcts.reports.record.record import ERROR, NOT_RUN, Result, result_json, write_line
+from dmlcts.reports.record.record import ERROR, NOT_RUN, Lines, Result
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.writing.files import WriteError, writing_to
@@ -65,6 +65,7 @@ class Worker:
         self.process_id = os.getpid()
         self.made: dict[str, list[Case]] = {}
         self.stream: TextIO | None = None
+        self.lines: Lines | None = None
         self.last: Ran | None = None
 
     def cases(self, operator: str) -> list[Case]:
@@ -83,17 +84,19 @@ class Worker:
 
     def run(self, operator: str, index: int) -> tuple[str, bool, Ending]:
         """Runs a case and writes its result to the journal if it is kept. Returns the status, whether it is of a known cause, and how the case ended."""
-        if self.stream is None:
+        if self.stream is None or self.lines is None:
             with writing_to(self.folder):
                 self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
+            self.lines = Lines(self.stream)
         case = self.cases(operator)[index]
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
+        self.selection.note(operator, case, result, self.process)
         is_known = CAUSE in result.evidence
         if self.selection.keeps(operator, result.status, is_known):
             with writing_to(self.folder):
-                write_line(self.stream, "result", result_json(result))
+                self.lines.result(result)
                 self.stream.flush()
         self.last = Ran(operator, index, case.id)
         return result.status, is_known, ending_of(result)

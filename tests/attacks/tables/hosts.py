@@ -84,6 +84,8 @@ ROWS: tuple[tuple[str, dict[str, str], bool], ...] = (
     ("a child that ends", {"answer": "pid = os.fork()\nif not pid: os._exit(3)\nos.waitpid(pid, 0)\nplain()"}, SAME),
     ("a description with all fields", {"describe": "header.update(data_types=['UINT8', 'UINT32'], denormals='any', half_store='nearest', accumulator=0, nearest=False, validates=True, details={'x': [1]})\nplain()"}, SAME),
     ("the folder is another", {"start": "os.chdir('/')"}, SAME),
+    ("hostile code paths, too many of them", {"answer": "header['paths'] = [{'label': '\\x1b[2J\\n::error::' + 'x' * 300, 'numbers': [0] * 8}] * 2000\nplain()"}, SAME),
+    ("code paths of another request each", {"answer": "header['paths'] = [{'label': str(count), 'numbers': [count]}]\nplain()"}, SAME),
     ("slow, but in time", {"answer": "time.sleep(0.05)\nplain()"}, SAME),
     # Frames
     ("an answer twice", {"answer": "plain()\nplain()"}, ANY),
@@ -119,6 +121,9 @@ ROWS: tuple[tuple[str, dict[str, str], bool], ...] = (
     ("noise before the description", {"describe": "send(b'loading\\n')\nplain()"}, ANY),
     ("a zero byte before", {"answer": "send(b'\\0')\nplain()"}, ANY),
     # Fields of answers
+    ("code paths that are none", {"answer": "header['paths'] = [{'label': 7}, None, 'x']\nplain()"}, ANY),
+    ("code paths that are no list", {"answer": "header['paths'] = {'label': 'a'}\nplain()"}, ANY),
+    ("groups of code paths beyond all bounds", {"answer": "header['paths'] = [{'label': 'a', 'numbers': [2 ** 70]}]\nplain()"}, ANY),
     ("a number that is text", {"answer": "header['id'] = str(header['id'])\nplain()"}, ANY),
     ("a number that is true", {"answer": "header['id'] = True\nplain()"}, ANY),
     ("a number that is a float", {"answer": "header['id'] = float(header['id'])\nplain()"}, ANY),

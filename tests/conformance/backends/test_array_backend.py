@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.case.case import Binding
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.suite.suite import find_case, operator_cases
+from dmlcts.reports.record.paths import CodePath
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.rules.rules import Violation
 
@@ -233,3 +235,36 @@ def test_a_description_may_have_lists() -> None:
     info = BackendInfo("mine", operators=["GEMM"], data_types=["UINT32"])  # type: ignore[arg-type]
     assert (info.operators, info.data_types) == (("GEMM",), ("UINT32",))
     assert BackendInfo.from_json(json.loads(json.dumps(info.to_json()))).change(info) == ""
+
+
+class Tiled(Giving):
+    """Says which of its kernels runs."""
+
+    def compute(self, desc: OperatorDesc, inputs: Mapping[str, np.ndarray]) -> Any:
+        self.path("bit or, tile of 4", np.int64(1), 2)
+        self.path("copy")
+        return super().compute(desc, inputs)
+
+
+def test_a_backend_names_the_code_paths_that_run() -> None:
+    work, unasked = replace(dispatch(), paths=[]), dispatch()
+    backend = Tiled({"OutputTensor": np.zeros(4, np.uint8)})
+    backend.run(work)
+    backend.run(unasked)
+    assert work.paths == [CodePath("bit or, tile of 4", (1, 2)), CodePath("copy")]
+    assert unasked.paths is None
+
+
+@pytest.mark.parametrize("given", [("",), (" ",), (7,), ("a", -1), ("a", 1.5), ("a", True), ("a", 2**63), ("a", *range(9))])
+def test_a_code_path_that_is_none_is_an_error_whether_somebody_asks_or_not(given: tuple[Any, ...]) -> None:
+    for work in (dispatch(), replace(dispatch(), paths=[])):
+        with pytest.raises(ValueError, match="code path"):
+            work.path(*given)
+
+
+def test_no_more_code_paths_are_kept_than_a_record_takes() -> None:
+    work = replace(dispatch(), paths=[])
+    for number in range(2000):
+        work.path("a", number)
+    assert work.paths is not None
+    assert [work.paths[-1].numbers, len(work.paths)] == [(1024,), 1025]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import fields
+from dataclasses import fields, replace
 from io import BytesIO
 from typing import Any
 
@@ -25,9 +25,11 @@ from dmlcts.conformance.backends.process.protocol import (
     raise_status,
     read_header,
     read_info,
+    read_paths,
     run_request,
     wire_operator,
 )
+from dmlcts.reports.record.paths import CodePath
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.reading.loader import load
@@ -262,3 +264,49 @@ def test_a_hosts_texts_are_clean() -> None:
         assert "::error" not in shown
         assert len(shown) <= 2000
     assert "\x1b" not in fault.value.evidence
+
+
+# Code paths
+
+
+def test_a_request_asks_for_code_paths_if_somebody_wants_them() -> None:
+    def asks(work: Dispatch) -> object:
+        return read_header(RawStream(BytesIO(run_request(work, 7, load)[0])))[0].get("paths")
+
+    assert asks(bit_or()) is None
+    assert asks(replace(bit_or(), paths=[])) is True
+
+
+def test_code_paths_are_in_order_with_their_numbers() -> None:
+    given = [{"label": "dxil 3f2a9c0d1e5b7a48", "numbers": [8, 1, 1]}, {"label": "copy"}, {"label": "copy", "numbers": []}]
+    assert read_paths({"paths": given}) == [CodePath("dxil 3f2a9c0d1e5b7a48", (8, 1, 1)), CodePath("copy"), CodePath("copy")]
+    assert read_paths({"status": "ok"}) == []
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        None, {}, "a", ["a"], [None], [{}], [{"label": ""}], [{"label": " \n"}], [{"label": 7}], [{"label": "a", "numbers": 8}],
+        [{"label": "a", "numbers": "8"}], [{"label": "a", "numbers": None}], [{"label": "a", "numbers": [-1]}], [{"label": "a", "numbers": [1.5]}],
+        [{"label": "a", "numbers": [True]}], [{"label": "a", "numbers": ["1"]}], [{"label": "a", "numbers": [2**63]}], [{"label": "a", "numbers": [1] * 9}],
+    ],
+)  # fmt: skip
+def test_code_paths_are_not_believed_unchecked(paths: object) -> None:
+    with pytest.raises(ProtocolError, match="path"):
+        read_paths({"paths": paths})
+    header = {"status": "ok", "id": 1, "resources": [], "paths": paths}
+    assert not validator("dmlcts.conformance.backends.process", "answer", "run").is_valid(header)
+
+
+def test_the_schema_of_answers_knows_code_paths() -> None:
+    header = {"status": "ok", "id": 1, "resources": [], "paths": [{"label": "a", "numbers": [0, 2**63 - 1]}, {"label": "x" * 5000}]}
+    assert validator("dmlcts.conformance.backends.process", "answer", "run").is_valid(header)
+    assert next(path.label for path in read_paths(header)) == "a"
+
+
+def test_too_many_code_paths_and_hostile_labels_are_cut_and_cleaned() -> None:
+    found = read_paths({"paths": [{"label": "\x1b[2J\n::error::x" + "y" * 5000}] * 3000})
+    assert len(found) == 1025
+    assert len(found[0].label) <= 200
+    assert found[0].label.isprintable()
+    assert "::error" not in found[0].label

@@ -105,3 +105,16 @@ def test_what_is_written_later_or_before_a_rejection_is_seen_in_the_process(monk
 def test_a_class_that_is_not_there() -> None:
     with pytest.raises(BackendUnavailable, match="python:nosuchmodule:X: describe: cannot be imported: ModuleNotFoundError"):
         open_backend("python:nosuchmodule:X")
+
+
+def test_code_paths_come_through_the_child(tmp_path: Path) -> None:
+    for options, expected in (((), ["tile of 4"] * 2), (("--no-paths",), []), (("-n", "1"), ["tile of 4"] * 2)):
+        out = tmp_path / ("-".join(options) or "plain")
+        done = subprocess.run(
+            [*PROGRAM, "run", "-q", "--backend", "python:tiled:Tiled", "--case", CASE, "--case", OTHER, "--out", str(out), *options],
+            env={**os.environ, "PYTHONPATH": str(HOSTS.parent / "support")}, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found = [path for result in read_record(out / "results.jsonl").results for path in result.paths]
+        assert [path.label.rpartition(", ")[2] for path in found] == expected
+        assert all(len(path.numbers) == 3 for path in found)

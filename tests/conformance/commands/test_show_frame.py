@@ -46,7 +46,7 @@ def test_the_example_host_answers_it(tmp_path: Path) -> None:
     with (tmp_path / "frames").open("rb") as stream:
         done = subprocess.run([sys.executable, str(HOST)], stdin=stream, capture_output=True, check=True)
     assert done.stdout.count(b"DMLCTS\x01\n") == 2
-    assert b'{"status": "ok", "id": 1, "resources": [2]}' in done.stdout
+    assert b'{"status": "ok", "id": 1, "resources": [2], "paths": [{"label": "bit or"' in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable
@@ -19,7 +20,9 @@ from dmlcts.conformance.runner.explaining.known import unexplained_operators
 from dmlcts.generator.case.case import REFERENCE, REJECTION, RELATION, VALUES, Case
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.generator.values.layouts import layout_of
+from dmlcts.reports import write_all
 from dmlcts.reports.explain.explanation import LAWS, PAIRS, REJECTIONS, Explanation
+from dmlcts.reports.record.paths import CodePath
 from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNSUPPORTED, Record, Result, write_record
 
 ADD, MULTIPLY = "ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY"
@@ -316,3 +319,84 @@ def test_where_they_fail_otherwise_all_are_looked_at(others: Record) -> None:
     assert not known.is_enough(ADD, results, "full")
     assert known.is_enough(ADD, beyond_core(lambda at: at % 20 == 0).results, "full")
     assert not known.is_enough(ADD, beyond_core(lambda at: at % 20 == 0).results, "core")
+
+
+# Code paths
+
+
+def ran(found: Record, kernels: Callable[[Case], str]) -> Record:
+    """The record, in which each dispatch ran the code path that it is given."""
+    cases = {case.id: case for name in {each.operator for each in found.results} for case in operator_cases(name, "core")}
+    results = (
+        replace(each, paths=(CodePath(kernels(cases[each.case]), (8, 1, 1)),)) if dispatched(cases[each.case]) else each
+        for each in found.results
+    )
+    return replace(found, results=tuple(results))
+
+
+def kernel(case: Case) -> str:
+    """Which kernel an implementation runs: by type, rank and whether B is transposed."""
+    fast = "general" if transposed(case) else "fast"
+    return f"{fast} {case.data_type} {'small' if case.desc.tensor('OutputTensor').count < 100 else 'large'}"
+
+
+def wrong(case: Case) -> str:
+    return FAIL if dispatched(case) and kernel(case) == "fast FLOAT16 large" else PASS
+
+
+def test_a_code_path_that_all_failures_run_is_named_with_what_reaches_it() -> None:
+    found = explain(ran(record(wrong), kernel))
+    (explanation,) = [each for each in found if each.operator]
+    assert explanation.conditions == ('kernel "fast FLOAT16 large" runs',)
+    assert explanation.kernels == ("fast FLOAT16 large",)
+    assert 'fails whenever kernel "fast FLOAT16 large" runs (' in explanation.text
+    assert (explanation.failing_outside, explanation.inside) == (0, explanation.failing)
+    (reached,) = explanation.reached
+    assert reached.startswith('kernel "fast FLOAT16 large" runs ')
+    assert "the type is FLOAT16" in reached
+    assert "the element count" in reached
+    assert "kernel" not in reached.removeprefix("kernel")
+
+
+def test_what_reaches_a_code_path_is_in_every_report(tmp_path: Path) -> None:
+    found = ran(record(wrong), kernel)
+    (explanation, *_) = explained = explain(found)
+    write_all(found, tmp_path, None, explained)
+    for name in ("summary.md", "index.html", "explanations.json"):
+        text = html.unescape((tmp_path / name).read_text(encoding="utf-8")).replace("\\", "")
+        assert explanation.reached[0] in text, name
+        assert explanation.text in text, name
+
+
+def test_no_code_path_is_named_for_what_the_desc_decides() -> None:
+    found = explain(ran(record(lambda case: FAIL if transposed(case) else PASS), lambda case: f"by type {case.data_type}"))
+    assert named(found) == [(ADD, FAIL, {"BTensor is transposed", "the rank is 4 or more"})]
+    assert [each.kernels for each in found] == [()] * len(found)
+
+
+def shared(case: Case) -> bool:
+    return dispatched(case) and case.data_type == "FLOAT16" and case.desc.tensor("OutputTensor").count % 3 == 1
+
+
+def test_a_code_path_in_several_operators_is_named_once_for_all() -> None:
+    found = ran(
+        record(lambda case: FAIL if shared(case) else PASS, ADD, MULTIPLY),
+        lambda case: "copy of halves" if shared(case) else f"{case.operator.name} {case.data_type}",
+    )
+    (across_all,) = [each for each in explain(found) if not each.operator]
+    assert (across_all.conditions, across_all.kernels) == (('kernel "copy of halves" runs',), ("copy of halves",))
+    assert (across_all.operators, across_all.precise) == (2, True)
+
+
+def test_no_case_is_named_to_run_next_for_a_code_path_that_nobody_knows_it_takes() -> None:
+    given = record(wrong)
+    half = replace(given, results=tuple(each for at, each in enumerate(given.results) if at % 2 or each.status == FAIL))
+    (explanation,) = [each for each in explain(ran(half, kernel)) if each.operator]
+    assert explanation.kernels
+    assert (explanation.next, explanation.alternative) == ((), ())
+
+
+def test_a_record_without_code_paths_is_explained_as_before() -> None:
+    found = explain(record(wrong))
+    assert not any(each.kernels or each.reached for each in found)
+    assert "the type is FLOAT16" in found[0].text

@@ -23,7 +23,8 @@ from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import not_run
-from dmlcts.reports.record.record import RecordError, read_record, result_json
+from dmlcts.reports.record.paths import CodePath
+from dmlcts.reports.record.record import Lines, RecordError, read_record, result_json
 from dmlcts.reports.record.verdict import interruption
 
 HOSTS = Path(__file__).parents[2] / "hosts"
@@ -243,3 +244,19 @@ def test_parts_without_a_manifest_are_no_record(tmp_path: Path) -> None:
         journal.read_run(tmp_path)
     with pytest.raises(RecordError, match=r"neither results\.jsonl nor a folder parts"):
         journal.read_run(tmp_path / journal.FOLDER)
+
+
+def test_a_run_that_goes_on_keeps_the_code_paths_of_what_ran(tmp_path: Path) -> None:
+    folder = killed(tmp_path)
+    first, second = (replace(not_run(case), status="pass") for case in selected_cases(FIRST)[:2])
+    one, other = (
+        replace(result, paths=(CodePath("gemm", (1,)), CodePath(label))) for result, label in ((first, "a"), (second, "b"))
+    )
+    with (folder / ran("gw0")).open("w", encoding="utf-8") as stream:
+        Lines(stream).result(one)
+    before = journal.read_run(tmp_path)
+    folder = journal.begin(tmp_path, before.manifest, [each for each in before.results if each.status == "pass"])
+    journal.write_list(folder, 0, map(not_run, selected_cases(FIRST)[:2]))
+    with (folder / ran("gw1")).open("w", encoding="utf-8") as stream:
+        Lines(stream).result(other)
+    assert [each.paths for each in journal.read_run(tmp_path).results] == [one.paths, other.paths]

@@ -1,8 +1,8 @@
 #include "capture_file.h"
 
-#include <bcrypt.h>
-
 #include <algorithm>
+
+#include "sha256.h"
 
 namespace {
 
@@ -41,33 +41,6 @@ bool append(HANDLE file, const void* data, uint64_t size) {
         size -= done;
     }
     return true;
-}
-
-/// SHA-256 in hexadecimal; empty if Windows refuses.
-std::string digest(const void* data, uint64_t size) {
-    BCRYPT_ALG_HANDLE algorithm = nullptr;
-    BCRYPT_HASH_HANDLE hash = nullptr;
-    unsigned char found[32];
-    std::string text;
-    if (BCryptOpenAlgorithmProvider(&algorithm, BCRYPT_SHA256_ALGORITHM, nullptr, 0) < 0) return text;
-    bool good = BCryptCreateHash(algorithm, &hash, nullptr, 0, nullptr, 0, 0) >= 0;
-    unsigned char* at = static_cast<unsigned char*>(const_cast<void*>(data));
-    while (good && size) {
-        const ULONG part = static_cast<ULONG>(std::min<uint64_t>(size, 1u << 30));
-        good = BCryptHashData(hash, at, part, 0) >= 0;
-        at += part;
-        size -= part;
-    }
-    if (good && BCryptFinishHash(hash, found, sizeof found, 0) >= 0) {
-        for (const unsigned char byte : found) {
-            char digits[3];
-            std::snprintf(digits, sizeof digits, "%02x", byte);
-            text += digits;
-        }
-    }
-    if (hash) BCryptDestroyHash(hash);
-    BCryptCloseAlgorithmProvider(algorithm, 0);
-    return text;
 }
 
 }  // namespace
@@ -122,7 +95,7 @@ bool CaptureFile::has_room(uint64_t size) {
 }
 
 json::Value CaptureFile::bytes(const void* data, uint64_t size, bool keep) {
-    const std::string hash = digest(data, size);
+    const std::string hash = sha256(data, size);
     if (hash.empty()) return nullptr;
     json::Object found{{"size", size}, {"sha256", hash}};
     if (!keep) return found;

@@ -10,7 +10,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from io import FileIO
@@ -21,12 +21,11 @@ from typing import cast
 
 import numpy as np
 import pytest
+from directml_host import host_command, host_environment
 from fake_dlls import MODE, built_fake, written
 
 from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, BufferBinding, Dispatch
-from dmlcts.conformance.backends.directml import stack, windows
-from dmlcts.conformance.backends.directml.dll import read_dll
-from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
+from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.process.protocol import DESCRIBE, RawStream, frame, read_header, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
@@ -43,25 +42,6 @@ LIMIT = 4.0
 """Seconds that a case may take which hangs: more than a host takes to notice that it does."""
 
 Open = Callable[..., ProcessBackend]
-
-
-def host_command(dll: Path | None, options: Sequence[str] = ()) -> list[str]:
-    """The command that starts the host on a DLL, or on its own. Skips the test where nothing is prepared to run one."""
-    if given := os.environ.get("DMLCTS_DIRECTML_COMMAND"):
-        return [*split_command(given), *(() if dll is None else ("--dll", str(dll))), *options]
-    try:
-        if os.name == "nt":
-            return windows.host_command(None if dll is None else read_dll(dll), options)
-        prepared, marker = stack.need_prepared()
-    except BackendUnavailable as error:
-        pytest.skip(f"no DirectML.dll can run here: {error}")
-    return prepared.command(read_dll(dll or stack.default_dll(marker)), options)
-
-
-def host_environment() -> dict[str, str] | None:
-    """The environment of such a host, None for that of the tests."""
-    ready = os.name == "nt" or "DMLCTS_DIRECTML_COMMAND" in os.environ
-    return None if ready else stack.environment()
 
 
 @pytest.fixture(scope="module")

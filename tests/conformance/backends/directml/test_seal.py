@@ -161,6 +161,17 @@ def dmlcts(*arguments: str) -> int:
 
 
 @linux
+def test_replaced_kernels_are_part_of_the_version(made: stack.Stack, described: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "read_dll", lambda path: _released(path))
+    told = '"details": {"replaced_kernels": {"0123456789abcdef": "fedcba9876543210"}, '
+    words = [sys.executable, "-S", "-c", HOST.format(dll="Z:").replace('"details": {', told)]
+    monkeypatch.setattr(stack, "enter", lambda root, command: words)
+    info = described()
+    assert info.version == f"1.15.4.0+sha256.{info.details['sha256'][:16]} (1 of its kernels is replaced)"
+    assert not is_within(info.version, "1.8.0 to 1.15.4")
+
+
+@linux
 def test_one_byte_of_the_dll(
     made: stack.Stack, described: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

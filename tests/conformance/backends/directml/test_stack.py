@@ -103,6 +103,96 @@ def test_the_commands_of_an_engine(tmp_path: Path, dll: Path) -> None:
     assert setup.list_command(here)[:5] == ["podman", "run", "--rm", "--entrypoint", "/usr/bin/dpkg-query"]
 
 
+# Folders that the host's options name
+
+FOLDERS = ("--replace-kernels", "in", "--compile", "graph", "--dump-kernels", "out/new")
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which ``in`` and ``out`` are, with a kernel and something else to read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0123456789abcdef.bin").write_bytes(b"a kernel")
+    (tmp_path / "in" / "notes.txt").write_bytes(b"")
+    return tmp_path
+
+
+def copies(made: stack.Stack) -> tuple[Path, Path]:
+    """The copy to read and the one to write of the only exchange."""
+    (own,) = made.shared.iterdir()
+    return own / "replace-kernels", own / "dump-kernels"
+
+
+def test_an_exchange_copies_what_is_read_and_names_it_as_the_host_sees_it(folders: Path) -> None:
+    made = stack.Stack(stack.CHROOT, folders / "stack", "h")
+    exchange = stack.Exchange(made, FOLDERS)
+    read, _ = copies(made)
+    assert {file.name: file.read_bytes() for file in read.iterdir()} == {"0123456789abcdef.bin": b"a kernel"}
+    inside = rf"Z:\dmlcts\shared\{read.parent.name}"
+    assert exchange.options == [
+        *("--replace-kernels", rf"{inside}\replace-kernels"),
+        *("--compile", "graph"),
+        *("--dump-kernels", rf"{inside}\dump-kernels"),
+    ]
+    assert exchange.outside(rf"{inside}\replace-kernels\x.bin is empty") == rf"{folders / 'in'}\x.bin is empty"
+    exchange.close()
+    assert not list(made.shared.iterdir())
+
+
+def test_an_exchange_fetches_whole_files_and_keeps_those_that_are_there(folders: Path) -> None:
+    made = stack.Stack(stack.CHROOT, folders / "stack", "h")
+    exchange = stack.Exchange(made, FOLDERS)
+    _, written = copies(made)
+    there = folders / "out" / "new"
+    (there / "b.bin").write_bytes(b"before")
+    for name in ("a.bin", "b.bin", "c.bin.1-2.part"):
+        (written / name).write_bytes(b"new")
+    exchange.fetch()
+    assert {file.name: file.read_bytes() for file in there.iterdir()} == {"a.bin": b"new", "b.bin": b"before"}
+    assert [file.name for file in written.iterdir()] == ["c.bin.1-2.part"]
+
+
+def test_hosts_do_not_share_an_exchange_and_old_ones_are_removed(folders: Path) -> None:
+    made = stack.Stack(stack.CHROOT, folders / "stack", "h")
+    stack.Exchange(made, FOLDERS)
+    (old,) = made.shared.iterdir()
+    stack.Exchange(made, FOLDERS)
+    assert len(list(made.shared.iterdir())) == 2
+    os.utime(old, (0, 0))
+    stack.Exchange(made, FOLDERS)
+    assert len(list(made.shared.iterdir())) == 2
+    assert not old.exists()
+
+
+def test_options_without_a_folder_need_no_exchange(tmp_path: Path) -> None:
+    made = stack.Stack(stack.CHROOT, tmp_path / "stack", "h")
+    exchange = stack.Exchange(made, ["--compile", "graph"])
+    exchange.fetch()
+    exchange.close()
+    assert exchange.options == ["--compile", "graph"]
+    assert not made.shared.exists()
+
+
+def test_an_engine_sees_the_exchange(folders: Path, dll: Path) -> None:
+    made = stack.Stack("podman", folders / "stack", "h")
+    mount = f"{made.shared}:/dmlcts/shared"
+    assert mount not in made.command(read_dll(dll), [])
+    exchange = stack.Exchange(made, FOLDERS)
+    command = made.command(read_dll(dll), exchange.options)
+    assert command[command.index(mount) - 1] == "--volume"
+
+
+def test_a_folder_that_is_not_there_or_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(
+        BackendUnavailable, match=r"--replace-kernels .*none: there is no such folder; it is to have a file DIGEST\.bin"
+    ):
+        stack.full_folders(["--replace-kernels", str(tmp_path / "none")])
+    with pytest.raises(BackendUnavailable, match=r"--dump-kernels .*file.below: .*; name a folder that can be made"):
+        stack.full_folders(["--dump-kernels", str(tmp_path / "file" / "below")])
+
+
 def test_the_host_on_windows(tmp_path: Path, dll: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BackendUnavailable, match="run `dmlcts setup`"):
         windows.find_host()

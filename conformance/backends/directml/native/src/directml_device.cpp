@@ -102,7 +102,7 @@ uint32_t DirectMlDevice::highest_feature_level() const {
     throw protocol::Fault("CheckFeatureSupport failed with " + hex(said) + ", asked for the highest feature level");
 }
 
-json::Value DirectMlDevice::describe() const {
+json::Value DirectMlDevice::describe(const json::Object& further) const {
     guard::doing("CheckFeatureSupport");
     const std::string level = feature_level_name(highest_feature_level());
     json::Array types;
@@ -113,6 +113,15 @@ json::Value DirectMlDevice::describe() const {
         if (SUCCEEDED(said) && supported) types.push_back(data_types[type - 1]);
     }
     const bool software = d3d12_.software_under_wine;
+    json::Object details{{"driver", d3d12_.driver},
+                         {"dll", library_.path},
+                         {"wine", wine::version()},
+                         {"d3d12", options_.d3d12},
+                         {"adapter", options_.warp ? json::Value("warp") : json::Value(options_.adapter.value_or(0))},
+                         {"min_feature_level", feature_level_name(options_.min_feature_level)},
+                         {"execution_flags", options_.execution_flag_names},
+                         {"compile", options_.graph ? "graph" : "operator"}};
+    details.insert(details.end(), further.begin(), further.end());
     return json::Object{
         {"status", "ok"},
         {"name", "DirectML"},
@@ -124,13 +133,6 @@ json::Value DirectMlDevice::describe() const {
         {"denormals", software ? "flush" : "any"},
         {"half_store", software ? "truncate" : "nearest"},
         {"progress", true},
-        {"details", json::Object{{"driver", d3d12_.driver},
-                                 {"dll", library_.path},
-                                 {"wine", wine::version()},
-                                 {"d3d12", options_.d3d12},
-                                 {"adapter", options_.warp ? json::Value("warp") : json::Value(options_.adapter.value_or(0))},
-                                 {"min_feature_level", feature_level_name(options_.min_feature_level)},
-                                 {"execution_flags", options_.execution_flag_names},
-                                 {"compile", options_.graph ? "graph" : "operator"}}},
+        {"details", std::move(details)},
     };
 }

@@ -35,8 +35,8 @@ public:
     /// Compiles an operator as it is, or as the only node of a graph that has an input and an output for each of `slots`.
     HRESULT compile(dml::IOperator* op, const std::vector<struct TensorSlot>& slots, uint32_t flags, void** compiled) const;
 
-    /// The answer to `describe`.
-    json::Value describe() const;
+    /// The answer to `describe`, with further details.
+    json::Value describe(const json::Object& further = {}) const;
 
 private:
     uint32_t highest_feature_level() const;

@@ -5,6 +5,7 @@
 
 #include "directml_device.h"
 #include "guard.h"
+#include "kernels.h"
 #include "operator_run.h"
 #include "options.h"
 #include "protocol.h"
@@ -16,28 +17,29 @@ namespace {
 /// What lives as long as the host, with the device, which may have to be made anew.
 class Host {
 public:
-    explicit Host(const Options& options) : options_(options) { guard::report_progress(report_progress, &streams_); }
+    explicit Host(const Options& options) : options_(options), kernels_(options) { guard::report_progress(report_progress, &streams_); }
 
     /// Answers requests. Returns the exit code.
     int serve() {
         while (const std::optional<std::string> text = streams_.next()) {
             guard::begins();
             json::Value id;
+            wants_paths_ = false;
             Stopwatch watch(times_);
             try {
                 const json::Value header = json::read(*text);
                 if (const json::Value* given = json::find(header, "id"); given && given->get<uint64_t>()) id = *given;
                 const std::string& request = json::as_string(json::at(header, "request"), "request");
                 if (request == "close") break;
-                if (request == "describe") streams_.write(device().describe());
+                if (request == "describe") streams_.write(device().describe(details()));
                 else if (request == "run") run(header, id, watch);
                 else throw json::Error("there is no request '" + request + "'");
             } catch (const protocol::Rejected& refused) {
-                streams_.write(json::Object{{"status", "rejected"},
-                                            {"id", id},
-                                            {"stage", refused.stage},
-                                            {"code", hex(static_cast<HRESULT>(refused.code))},
-                                            {"message", refused.message}});
+                streams_.write(with_paths({{"status", "rejected"},
+                                           {"id", id},
+                                           {"stage", refused.stage},
+                                           {"code", hex(static_cast<HRESULT>(refused.code))},
+                                           {"message", refused.message}}));
             } catch (const protocol::StreamError&) {
                 throw;
             } catch (const json::Error& error) {
@@ -65,7 +67,10 @@ private:
     DirectMlDevice& device() {
         Stopwatch watch(times_);
         if (!library_) library_ = std::make_unique<DirectMlLibrary>(options_);
-        if (!d3d12_) d3d12_ = std::make_unique<D3d12Device>(options_);
+        if (!d3d12_) {
+            d3d12_ = std::make_unique<D3d12Device>(options_);
+            kernels_.follow(d3d12_->get(), d3d12_->list());  // before DirectML makes its first pipeline
+        }
         if (!device_) device_ = std::make_unique<DirectMlDevice>(*library_, *d3d12_, options_);
         watch.lap(Times::renew);
         return *device_;
@@ -81,27 +86,48 @@ private:
         streams_.read(contents_.data(), request.total);
         streams_.executes(id);
         watch.lap(Times::read);
-        const uint8_t* returned = run_operator(device(), header, request, contents_.data(), times_);
+        DirectMlDevice& device = this->device();
+        wants_paths_ = request.paths;
+        const uint8_t* returned = run_operator(device, header, request, contents_.data(), kernels_, times_);
         ++executed_;
         Stopwatch writing(times_);
+        if (!returned) {
+            streams_.write(with_paths({{"status", "ok"}, {"id", id}, {"resources", json::Array()}}));
+            return;
+        }
         // All resources go back, inputs as well: the suite looks for stray writes in them.
         json::Array indices;
         for (size_t i = 0; i < request.resources.size(); ++i) indices.push_back(static_cast<uint64_t>(i));
-        streams_.write(json::Object{{"status", "ok"}, {"id", id}, {"resources", std::move(indices)}}, {{returned, request.total}});
+        streams_.write(with_paths({{"status", "ok"}, {"id", id}, {"resources", std::move(indices)}}), {{returned, request.total}});
         writing.lap(Times::write);
     }
 
     void fail(const json::Value& id, const std::string& message) {
         json::Object answer{{"status", "error"}, {"message", message}};
         if (!id.is_null()) answer.push_back({"id", id});
-        streams_.write(answer);
+        streams_.write(with_paths(std::move(answer)));
+    }
+
+    json::Object with_paths(json::Object answer) {
+        if (wants_paths_) answer.push_back({"paths", kernels_.paths()});
+        return answer;
+    }
+
+    /// What a record of a run must have beside what the device says.
+    json::Object details() const {
+        json::Object found, replaced = kernels_.replacements();
+        if (!replaced.empty()) found.push_back({"replaced_kernels", std::move(replaced)});
+        return found;
     }
 
     /// Makes a removed device anew, while the suite judges the answer. What prevents it, the next request will say.
     void renew() {
         if (!device_ || SUCCEEDED(device_->removed_reason())) return;
         device_.reset();
-        if (FAILED(d3d12_->removed_reason())) d3d12_.reset();  // on Windows; vkd3d's stays, and a new one costs 0.3 s
+        if (FAILED(d3d12_->removed_reason())) {  // on Windows; vkd3d's stays, and a new one costs 0.3 s
+            kernels_.leave();
+            d3d12_.reset();
+        }
         ++renewed_;
         try {
             device();
@@ -119,6 +145,8 @@ private:
     protocol::Streams streams_;
     std::unique_ptr<DirectMlLibrary> library_;
     std::unique_ptr<D3d12Device> d3d12_;
+    Kernels kernels_;  // leaves the device after DirectML has, and before it is gone
+    bool wants_paths_ = false;
     std::unique_ptr<DirectMlDevice> device_;
     std::vector<uint8_t> contents_;  // kept, so that it need not be filled with zeros for every request
     Times times_;

@@ -228,9 +228,10 @@ private:
 }  // namespace
 
 const uint8_t* run_operator(DirectMlDevice& device, const json::Value& header, const protocol::RunRequest& request,
-                            const uint8_t* contents, Times& times) {
+                            const uint8_t* contents, Kernels& kernels, Times& times) {
     Stopwatch watch(times);
     const uint8_t* returned = nullptr;
+    kernels.begin(request.paths);
     {
         Run run(device, header, request);
         watch.lap(Times::layout);
@@ -241,13 +242,15 @@ const uint8_t* run_operator(DirectMlDevice& device, const json::Value& header, c
         device.d3d12().begin();
         run.upload(contents);
         watch.lap(Times::memory);
+        kernels.initializes(true);
         run.initialize();
+        kernels.initializes(false);
         watch.lap(Times::initialize);
         run.bind();
         watch.lap(Times::bind);
         run.dispatch();
         watch.lap(Times::dispatch);
-        returned = run.execute();
+        if (request.execute) returned = run.execute();
         watch.lap(Times::gpu);
     }
     watch.lap(Times::release);

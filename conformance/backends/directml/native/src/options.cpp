@@ -12,6 +12,8 @@ const char* const usage =
     "  --min-feature-level L    what the DirectML device must have, such as 4_1; the default is 1_0\n"
     "  --execution-flags NAMES  names of DML_EXECUTION_FLAGS with commas between them; they are added to a request's\n"
     "  --compile HOW            operator (the default), or graph: each operator as a graph of one node\n"
+    "  --replace-kernels DIR    makes pipelines of DIR/DIGEST.bin instead of the bytecode with this digest\n"
+    "  --dump-kernels DIR       writes the bytecode of each pipeline as DIR/DIGEST.bin\n"
     "  --d3d12 NAME             the DLL to load D3D12CreateDevice from; the default is d3d12.dll, and vkd3dn.dll under Wine\n"
     "  --times                  say at the end, on standard error, where the time went\n"
     "  --help                   this text\n";
@@ -23,6 +25,11 @@ uint32_t number(const std::string& text, const std::string& option) {
         throw OptionError(option + " needs a number, not '" + text + "'");
     }
     return static_cast<uint32_t>(std::stoul(text));
+}
+
+const std::string& folder(const std::string& text, const std::string& option) {
+    if (text.empty()) throw OptionError(option + " needs a folder");
+    return text;
 }
 
 uint32_t flags(const std::string& names) {
@@ -71,7 +78,9 @@ Options read_options(const std::vector<std::string>& arguments, bool under_wine)
             const std::string& how = value();
             if (how != "operator" && how != "graph") throw OptionError("--compile is operator or graph, not '" + how + "'");
             options.graph = how == "graph";
-        } else if (option == "--times") options.times = true;
+        } else if (option == "--replace-kernels") options.replace_kernels = folder(value(), option);
+        else if (option == "--dump-kernels") options.dump_kernels = folder(value(), option);
+        else if (option == "--times") options.times = true;
         else if (option == "--help") options.help = true;
         else throw OptionError("unknown option '" + option + "'");
     }

@@ -16,6 +16,7 @@ struct Options {
     uint32_t execution_flags = 0;
     std::string execution_flag_names;
     bool graph = false;  // compile as a graph of one node
+    std::string replace_kernels, dump_kernels;  // folders; empty: nothing is replaced, or dumped
     bool times = false;
     bool help = false;
 };

@@ -185,6 +185,8 @@ RunRequest::RunRequest(const json::Value& header) : flags(0) {
         bindings.push_back(std::move(binding));
     }
     if (const json::Value* given = json::find(header, "flags")) flags = static_cast<uint32_t>(json::as_uint(*given, "flags", UINT32_MAX));
+    if (const json::Value* given = json::find(header, "paths")) paths = json::as<bool>(*given, "paths", "true or false");
+    if (const json::Value* given = json::find(header, "execute")) execute = json::as<bool>(*given, "execute", "true or false");
 }
 
 const Binding* RunRequest::find(const std::string& tensor) const {

@@ -89,6 +89,8 @@ struct RunRequest {
     std::vector<Binding> bindings;
     uint32_t flags;
     uint64_t total = 0;  // bytes of all resources
+    bool paths = false;   // the answer is to have them
+    bool execute = true;  // without, they are all that is asked for
 
     /// Throws json::Error for a request that is not what the protocol says.
     explicit RunRequest(const json::Value& header);

@@ -1,5 +1,7 @@
 #include "wine.h"
 
+#include "d3d12_slots.h"
+
 namespace wine {
 
 namespace {
@@ -25,8 +27,8 @@ HRESULT STDMETHODCALLTYPE no_metacommands(ID3D12Device5*, UINT* count, D3D12_MET
     return S_OK;
 }
 
-// Places in the vtables of IDXGIAdapter and ID3D12Device5: the methods of what they inherit from come first.
-constexpr size_t check_interface_support = 9, enumerate_metacommands = 59;
+// A place in the vtable of IDXGIAdapter: the methods of what it inherits from come first.
+constexpr size_t check_interface_support = 9;
 
 }  // namespace
 
@@ -48,7 +50,7 @@ void answer_metacommands(ID3D12Device* device) {
     UINT count = 0;
     if (FAILED(device->QueryInterface(__uuidof(ID3D12Device5), newer.out()))) return;
     if (FAILED(newer->EnumerateMetaCommands(&count, nullptr))) {
-        replace_method(newer.get(), enumerate_metacommands, reinterpret_cast<void*>(no_metacommands));
+        replace_method(newer.get(), slot_enumerate_metacommands, reinterpret_cast<void*>(no_metacommands));
     }
 }
 

@@ -1,8 +1,9 @@
-// Tests of what needs no Windows: the JSON reader and writer, the layout of descs, the request's bindings, the options.
+// Tests of what needs no Windows: the JSON reader and writer, the layout of descs, the request's bindings, bytecode, the options.
 #include <cstdio>
 #include <cstring>
 #include <string>
 
+#include "bytecode.h"
 #include "desc_layout.h"
 #include "options.h"
 #include "protocol.h"
@@ -146,6 +147,10 @@ void requests() {
         return protocol::RunRequest(json::read(R"({"resources":[{"size":8},{"size":0}],"flags":2,"bindings":[)" + bindings + "]}"));
     };
     const protocol::RunRequest good = request(R"({"tensor":"A","resource":1,"offset":4,"size":9})");
+    CHECK(!good.paths && protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"paths":true})")).paths);
+    CHECK(good.execute && !protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"execute":false})")).execute);
+    CHECK(throws<json::Error>([] { protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"paths":1})")); }));
+    CHECK(throws<json::Error>([] { protocol::RunRequest(json::read(R"({"resources":[],"bindings":[],"execute":null})")); }));
     CHECK(good.total == 8 && good.flags == 2 && good.find("A")->resource == 1 && good.find("A")->size == 9 && !good.find("B"));
     const auto wrong = [&](const std::string& bindings) { return throws<json::Error>([&] { request(bindings); }); };
     CHECK(wrong(R"({"tensor":"A","resource":2,"offset":0,"size":8})"));
@@ -154,16 +159,67 @@ void requests() {
     CHECK(wrong(R"({"tensor":"A","resource":0,"size":8})"));
 }
 
+void put(std::string& bytes, uint64_t number, int count) {
+    for (int i = 0; i < count; ++i) bytes += static_cast<char>(number >> (8 * i));
+}
+
+/// A container whose parts have these names.
+std::string container(const std::vector<std::string>& names) {
+    std::string bytes = "DXBC" + std::string(24, '\0');
+    put(bytes, names.size(), 4);
+    const size_t first = bytes.size() + 4 * names.size();
+    for (size_t i = 0; i < names.size(); ++i) put(bytes, first + 8 * i, 4);
+    for (const std::string& name : names) bytes += name + std::string(4, '\0');
+    return bytes;
+}
+
+void kinds() {
+    const auto kind = [](const std::string& bytes) { return std::string(bytecode::kind(bytes.data(), bytes.size())); };
+    CHECK(kind(container({"RDEF", "SHEX"})) == "dxbc");
+    CHECK(kind(container({"SFI0", "PSV0", "DXIL"})) == "dxil");
+    const std::string dxil = container({"SFI0", "DXIL"});
+    for (size_t size = 0; size < dxil.size() - 4; ++size) kind(dxil.substr(0, size));  // reads nothing beyond the end
+    CHECK(kind(dxil.substr(0, dxil.size() - 8)) == "dxbc");
+    CHECK(kind("") == "dxbc" && kind("DXIL") == "dxbc");
+    std::string absurd = dxil;
+    absurd.replace(28, 4, std::string(4, '\xff'));
+    CHECK(kind(absurd) == "dxil");
+    absurd.replace(32, 8, std::string(8, '\xff'));
+    CHECK(kind(absurd) == "dxbc");
+}
+
+/// Parts of a pipeline's stream, by their types.
+std::string stream(const std::vector<uint32_t>& types) {
+    std::string bytes;
+    for (const uint32_t type : types) {
+        put(bytes, type, 4);
+        bytes += std::string(type == 18 || type == 20 ? 4 : type == 0 ? 12 : 20, '\0');
+    }
+    return bytes;
+}
+
+void streams() {
+    const auto found = [](const std::string& bytes) { return bytecode::compute_stream(bytes.data(), bytes.size()); };
+    CHECK(found(stream({6}))->shader == 8 && !found(stream({6}))->cached_state);
+    CHECK(found(stream({0, 18, 6}))->shader == 32);
+    CHECK(found(stream({20, 6, 19}))->shader == 16 && found(stream({20, 6, 19}))->cached_state == 40u);
+    CHECK(found(stream({19, 6}))->cached_state == 8u);
+    CHECK(!found("") && !found(stream({0, 18})) && !found(stream({6, 1})));
+    CHECK(!found(stream({6}).substr(0, 23)) && !found(stream({6, 18}).substr(0, 26)));
+}
+
 void options() {
     const Options options = read_options({"--adapter", "2", "--min-feature-level", "4_1", "--compile", "graph", "--execution-flags",
                                           "DISABLE_META_COMMANDS,DESCRIPTORS_VOLATILE"}, false);
     CHECK(options.adapter == 2u && options.min_feature_level == 0x4100 && options.graph && options.execution_flags == 6);
     CHECK(options.d3d12 == "d3d12.dll" && read_options({}, true).d3d12 == "vkd3dn.dll");
     CHECK(feature_level_name(0x6400) == "6_4");
+    const Options folders = read_options({"--replace-kernels", "in", "--dump-kernels", "out"}, false);
+    CHECK(folders.replace_kernels == "in" && folders.dump_kernels == "out");
     using Words = std::vector<std::string>;
     for (const Words& wrong : {Words{"--adapter"}, Words{"--adapter", "x"}, Words{"--compile", "both"}, Words{"--execution-flags", "FAST"},
                                Words{"--execution-flags", ""}, Words{"--min-feature-level", "41"}, Words{"--warp", "--adapter", "1"},
-                               Words{"--nothing"}}) {
+                               Words{"--nothing"}, Words{"--dump-kernels"}, Words{"--replace-kernels", ""}}) {
         if (!throws<OptionError>([&] { read_options(wrong, false); })) check(false, wrong[0].c_str(), __LINE__);
     }
 }
@@ -176,6 +232,8 @@ int main() {
     packing();
     arrays();
     requests();
+    kinds();
+    streams();
     options();
     if (!failures) std::puts("all passed");
     return failures != 0;

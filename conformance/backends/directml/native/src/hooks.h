@@ -1,4 +1,5 @@
-// Methods of foreign objects are replaced in their classes' vtables.
+// Methods of foreign objects are replaced in their classes' vtables: for the capture DLL, which sees what a client does, and for the host, which
+// sees what kernels DirectML runs.
 //
 // Why not wrap the objects: DirectML hands its objects back and forth (an operator into a graph, a table into RecordDispatch), asks them for
 // interfaces that nobody has published, and compares them. A wrapper would have to be unwrapped at every such place, and a client that asks an
@@ -13,6 +14,10 @@ namespace hooks {
 
 /// Puts `method` into a slot of the object's vtable, once for each class. False if the memory cannot be written.
 bool replace(void* object, size_t slot, void* method);
+
+/// Puts back what stood in every slot, except where another tool has put a method of its own over ours since. A call that is under way still
+/// finds its original. The vtables must still be there: an object of each class must be alive. False if not all could be put back.
+bool restore();
 
 /// What stood in that slot before.
 void* original(void* object, size_t slot);

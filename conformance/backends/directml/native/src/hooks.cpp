@@ -8,16 +8,17 @@ namespace {
 
 struct Replaced {
     void** entry;
-    void* method;
+    void *method, *ours;
+    bool active;  // ours stands there, or did when another tool came
 };
 
 /// Replaced entries. They are only added, so that readers need no lock: a class has few methods that are seen, and there are few classes.
 constexpr size_t most = 256;
 Replaced replaced[most];
 std::atomic<size_t> count{0};
-SRWLOCK adding = SRWLOCK_INIT;
+SRWLOCK changing = SRWLOCK_INIT;
 
-const Replaced* find(void** entry) {
+Replaced* find(void** entry) {
     const size_t known = count.load(std::memory_order_acquire);
     for (size_t i = 0; i < known; ++i) {
         if (replaced[i].entry == entry) return &replaced[i];
@@ -46,14 +47,27 @@ bool write(void** entry, void* method) {
 
 bool replace(void* object, size_t slot, void* method) {
     void** entry = *static_cast<void***>(object) + slot;
-    if (find(entry)) return true;
-    const Lock lock(adding);
-    if (find(entry)) return true;
+    const Lock lock(changing);
+    Replaced* known = find(entry);
+    if (known && known->active) return true;
     const size_t place = count.load(std::memory_order_relaxed);
-    if (place == most || *entry == method) return false;
-    replaced[place] = {entry, *entry};
-    count.store(place + 1, std::memory_order_release);  // before the method can be called
-    return write(entry, method);
+    if ((!known && place == most) || *entry == method) return false;
+    if (!known) known = &replaced[place];
+    *known = {entry, *entry, method, true};
+    if (known == &replaced[place]) count.store(place + 1, std::memory_order_release);  // before the method can be called
+    known->active = write(entry, method);
+    return known->active;
+}
+
+bool restore() {
+    const Lock lock(changing);
+    bool all = true;
+    for (size_t i = 0; i < count.load(std::memory_order_relaxed); ++i) {
+        Replaced& one = replaced[i];
+        if (one.active && *one.entry == one.ours) one.active = !write(one.entry, one.method);
+        all = all && !one.active;
+    }
+    return all;
 }
 
 void* original(void* object, size_t slot) {

@@ -1,0 +1,146 @@
+"""``dmlcts kernels``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dmlcts.conformance.commands.common import json_option, print_json
+from dmlcts.conformance.runner.planning.options import UsageError
+
+if TYPE_CHECKING:
+    from dmlcts.reports.kernels.table import Kernel
+    from dmlcts.reports.record.record import Record
+
+_MOST_SHOWN = 20
+"""How many operators, and kernels with failures, are listed without --all."""
+
+
+@click.command("kernels")
+@click.argument("results", type=click.Path(path_type=Path, exists=True))
+@click.argument("names", nargs=-1, metavar="[KERNEL]...")
+@click.option("--baseline", type=click.Path(path_type=Path, exists=True), metavar="OLD", help="say what changed since an older run")
+@click.option("--all", "every", is_flag=True, help="list every kernel, and every operator")
+@click.option(
+    "--dump",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="write the bytecode of each KERNEL to this folder, beside the smallest case that runs it",
+)
+@click.option("--backend", "-b", default="", help="the backend for --dump, with the host for DirectML.dll  [default: the run's]")
+@json_option
+def command(
+    results: Path, names: tuple[str, ...], baseline: Path | None, every: bool, dump: Path | None, backend: str, as_json: bool
+) -> None:
+    """Lists the kernels (code paths) that the cases of a run reached, as far as the backend names them.
+
+    RESULTS is a results file, or the output folder of a run. For each operator: how many kernels its cases reach, how many are reached by one
+    case alone, and an estimate of how many there are, with its interval. Then the kernels that failing cases run. With KERNELs, labels or parts of
+    them, everything about these.
+
+    --baseline OLD compares with an older run: which cases run other kernels (another release, driver or compiler), and which failures go with that.
+
+    --dump DIR KERNEL... runs the smallest case of each of these kernels again, and writes the bytecode (DIGEST.bin) and the case as a DxDispatch model to DIR: a
+    reproduction of one shader. The bytecode is the DLL's: it is yours to look at, not to pass on.
+
+    \b
+    Exit codes: 0 listed, 2 usage or input error (such as results without code paths, or no such kernel), 3 the backend could not be started.
+    """
+    # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.reports.kernels.table import kernels
+
+    record = read_run(results)
+    _need_paths(record, results)
+    if baseline is not None:
+        if names or dump:
+            raise UsageError("--baseline compares whole runs: leave out KERNEL and --dump")
+        _print_changes(record, baseline, as_json)
+        return
+    found = kernels(record.results)
+    chosen = _chosen(found, names, results)
+    if dump is not None:
+        from dmlcts.conformance.runner.kernels.dump import dumped
+
+        if not names:
+            raise UsageError("--dump needs the KERNELs to write: labels, or parts of them, as this command lists them")
+        for line in dumped(chosen, dump, backend or record.manifest.backend_spec):
+            click.echo(line)
+        return
+    _print(record, found, chosen, bool(names), every, as_json)
+
+
+def _need_paths(record: Record, place: Path) -> None:
+    """Raises UsageError if no result has code paths."""
+    if not any(result.paths for result in record.results):
+        raise UsageError(
+            f"{place}: no result has code paths; the backend names none, the run had --no-paths, or it is older than they are"
+        )
+
+
+def _chosen(found: list[Kernel], names: tuple[str, ...], place: Path) -> list[Kernel]:
+    """The kernels that a user named; all if none. Raises UsageError for a name that fits none."""
+    for name in names:
+        if not any(name in kernel.label for kernel in found):
+            raise UsageError(f"{place}: no kernel {name!r}; without a name, `dmlcts kernels --all` lists all {len(found):,}")
+    return [kernel for kernel in found if not names or any(name in kernel.label for name in names)]
+
+
+def _print(record: Record, found: list[Kernel], chosen: list[Kernel], by_name: bool, every: bool, as_json: bool) -> None:
+    from dmlcts.reports.kernels.table import coverage, coverages
+    from dmlcts.reports.kernels.text import coverage_text, kernel_text
+
+    operators = coverages(record)
+    total = coverage(record.results)
+    if as_json:
+        data = {"kernels": [kernel.to_json() for kernel in chosen]}
+        print_json(data if by_name else {"total": total.to_json(), "operators": [each.to_json() for each in operators], **data})
+        return
+    if not by_name:
+        shown = operators if every else operators[:_MOST_SHOWN]
+        for each in shown:
+            click.echo(f"{each.operator}: {coverage_text(each)}")
+        _print_rest(len(operators) - len(shown), "operators")
+        click.echo(f"together: {coverage_text(total)}")
+    failing = [kernel for kernel in chosen if kernel.failing]
+    listed = chosen if every or by_name else failing[:_MOST_SHOWN]
+    if listed and not by_name:
+        click.echo()
+    for kernel in listed:
+        click.echo(kernel_text(kernel))
+        if by_name:
+            for case in kernel.failing[:_MOST_SHOWN]:
+                click.echo(f"  fails: {case}")
+    _print_rest((len(failing) if not (every or by_name) else len(listed)) - len(listed), "kernels that failing cases run")
+    if not (every or by_name):
+        click.echo(f"\n--all lists all {len(found):,} kernels, and a KERNEL's name or a part of it, all about it")
+
+
+def _print_rest(count: int, what: str) -> None:
+    if count > 0:
+        click.echo(f"... and {count:,} more {what}: --all lists them")
+
+
+def _print_changes(record: Record, baseline: Path, as_json: bool) -> None:
+    from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.reports.kernels.changes import changes
+    from dmlcts.reports.kernels.text import changes_lines
+
+    old = read_run(baseline)
+    _need_paths(old, baseline)
+    found = changes(record, old)
+    if not found:
+        raise UsageError(f"{baseline}: has no case with code paths that the newer run has, too")
+    if as_json:
+        print_json([each.to_json() for each in found])
+        return
+    changed = [each for each in found if each.other or each.regrouped or each.failing or each.fixed]
+    for each in changed:
+        for line in changes_lines(each):
+            click.echo(line)
+    same, cases = len(found) - len(changed), sum(each.both for each in found)
+    click.echo(
+        f"{sum(len(each.other) for each in found):,} of {cases:,} cases that both runs have run other kernels; {same:,} operators are unchanged"
+    )

@@ -1,0 +1,1 @@
+"""What runs cases for the sake of the kernels that they reach."""
