@@ -25,7 +25,7 @@ class Traced:
         try:
             self.backend.run(traced)
         finally:
-            self._dispatches.append(_checked(traced))
+            self._dispatches.append(_given_paths(traced))
 
     def close(self) -> None:
         """Closes the backend."""
@@ -44,7 +44,7 @@ class Traced:
         return tuple(dict.fromkeys(path for paths in self._dispatches for path in paths))[:MOST_PATHS]
 
 
-def _checked(dispatch: Dispatch) -> Paths:
+def _given_paths(dispatch: Dispatch) -> Paths:
     """The code paths of a dispatch; none where a backend in this process has put there what is no code path."""
     try:
         return tuple(code_path(label, numbers) for label, numbers in (dispatch.paths or ())[:MOST_PATHS])

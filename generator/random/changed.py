@@ -29,7 +29,7 @@ _DECIDE_NOTHING = frozenset({"size", "wanted", "work", "turn", "seed", "like", "
 """The beginnings of the names of numbers that change nothing here, or of sizes."""
 
 
-def changed(genes: Genes, case: Case, random: Random) -> Genes:
+def change_genes(genes: Genes, case: Case, random: Random) -> Genes:
     """The numbers of a case like a given one, whose ``genes`` have been asked for all. There need not be such a case."""
     known = dict(genes.known) | dict(sizes_as_numbers(case)) | {"work": LAST}
     for _ in range(random.randint(1, _MOST_CHANGED)):
@@ -40,13 +40,13 @@ def changed(genes: Genes, case: Case, random: Random) -> Genes:
         kinds = sorted(others.keys() - _DECIDE_NOTHING)
         if sizes and (not kinds or random.random() < _SIZES):
             name = random.choice(sizes)
-            known[name] = number_of(_near(size_of(known[name]), random))
+            known[name] = number_of(_size_near(size_of(known[name]), random))
         elif kinds:
             known[random.choice(others[random.choice(kinds)])] = 0.0 if random.random() < _SIMPLEST else random.random()
     return Genes(random, known)
 
 
-def _near(size: int, random: Random) -> int:
+def _size_near(size: int, random: Random) -> int:
     """A size that a kernel may treat otherwise."""
     return min(max(1, random.choice((size + 1, size - 1, 2 * size, size // 2, 4 * size, 1))), LARGEST)
 

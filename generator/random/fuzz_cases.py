@@ -25,7 +25,7 @@ from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
 from dmlcts.generator.facts.tuples import Tuples
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.changed import changed
+from dmlcts.generator.random.changed import change_genes
 from dmlcts.generator.random.random_dispatch import Genes, SizeRule, dispatch_from, offset_at
 from dmlcts.generator.random.typical_genes import typical_genes
 from dmlcts.generator.values.critical_sizes import beside_powers
@@ -82,7 +82,7 @@ class Place(NamedTuple):
         """Its part of the case's id."""
         return ".".join([f"fuzz-{self.seed}-{self.number}", *map(str, self.changes)])
 
-    def changed(self, change: int) -> Place:
+    def with_change(self, change: int) -> Place:
         """The place of the same case with one more change; where it has as many as may be, another one in place of the last."""
         return self._replace(changes=(*self.changes[: MOST_CHANGES - 1], change))
 
@@ -90,15 +90,15 @@ class Place(NamedTuple):
 def fuzz_case(operator: str, seed: int, number: int, changes: tuple[int, ...] = ()) -> Case | None:
     """The case of an operator with that number, after some changes; None where there is none. Raises KeyError for an unknown operator."""
     place = Place(operator, seed, number, changes)
-    if changes and _grown(place._replace(changes=changes[:-1])) is None:
+    if changes and _grow_case(place._replace(changes=changes[:-1])) is None:
         return None
     return case_of(_model(operator), fuzz_genes(*place), place.label)
 
 
 @lru_cache(maxsize=2_000)
-def _grown(place: Place) -> tuple[Mapping[str, float], Case] | None:
+def _grow_case(place: Place) -> tuple[Mapping[str, float], Case] | None:
     """All numbers of a case that is changed, and the case; None where there is none."""
-    if place.changes and _grown(place._replace(changes=place.changes[:-1])) is None:
+    if place.changes and _grow_case(place._replace(changes=place.changes[:-1])) is None:
         return None
     genes = fuzz_genes(*place)
     case = case_of(_model(place.operator), genes, place.label)
@@ -123,13 +123,13 @@ def find_numbered(case_id: str) -> Case | None:
 def fuzz_genes(operator: str, seed: int, number: int, changes: tuple[int, ...] = ()) -> Genes:
     """The random numbers of a drawn case: every second one is a typical dispatch with a few things unusual. Raises KeyError if what is changed is no case."""
     if changes:
-        before = _grown(Place(operator, seed, number, changes[:-1]))
+        before = _grow_case(Place(operator, seed, number, changes[:-1]))
         if before is None:
             raise KeyError(
                 f"there is no case {Place(operator, seed, number, changes[:-1]).label} of {operator} that could be changed"
             )
         random = Random(f"{operator}/{Place(operator, seed, number, changes).label}")  # noqa: S311 (reproducible, no secret)
-        return changed(Genes(random, dict(before[0])), before[1], random)
+        return change_genes(Genes(random, dict(before[0])), before[1], random)
     genes = genes_of(operator, seed, number)
     return typical_genes(_model(operator), genes.random) if number % 2 else genes
 

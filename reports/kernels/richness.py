@@ -84,10 +84,12 @@ def curve(counts: Sequence[int], cases: int, points: int = POINTS) -> list[tuple
     """How many kernels so many drawn cases reach on average, at some numbers of cases from one to all."""
     steps = sorted({max(1, round(cases * at / points)) for at in range(points + 1)}) if cases else []
     of_each = Counter(counts)
-    return [(drawn, sum(number * (1 - _missed(count, cases, drawn)) for count, number in of_each.items())) for drawn in steps]
+    return [
+        (drawn, sum(number * (1 - _chance_of_missing(count, cases, drawn)) for count, number in of_each.items())) for drawn in steps
+    ]
 
 
-def _missed(count: int, cases: int, drawn: int) -> float:
+def _chance_of_missing(count: int, cases: int, drawn: int) -> float:
     """The probability that none of so many ``drawn`` cases is one of the ``count`` that reach a kernel."""
     if drawn > cases - count:
         return 0.0

@@ -62,9 +62,9 @@ def changes_lines(changes: Changes) -> Iterator[str]:
     for words, cases in (("newly fail", changes.failing), ("fail no more", changes.fixed)):
         if cases:
             own = [case for case in cases if case in changed]
-            yield f"  {len(cases):,} {words}, {len(own):,} of them with other kernels{_named(own or cases)}"
+            yield f"  {len(cases):,} {words}, {len(own):,} of them with other kernels{_case_names(own or cases)}"
 
 
-def _named(cases: Sequence[str]) -> str:
+def _case_names(cases: Sequence[str]) -> str:
     more = len(cases) - _SHOWN
     return f": {', '.join(cases[:_SHOWN])}{f' and {more:,} more' if more > 0 else ''}"

@@ -50,12 +50,12 @@ def labels_of(paths: Paths) -> tuple[str, ...]:
 
 def paths_text(paths: Paths, most: int = 5) -> str:
     """``dxil 3f2a9c0d1e5b7a48 (8x1x1), 12 times copy and 3 more``; empty if there are none."""
-    parts = [f"{f'{times:,} times ' if times > 1 else ''}{', '.join(map(_shown, part))}" for times, part in runs(paths)]
+    parts = [f"{f'{times:,} times ' if times > 1 else ''}{', '.join(map(_path_text, part))}" for times, part in runs(paths)]
     more = f" and {len(parts) - most:,} more" if len(parts) > most else ""
     return ", ".join(parts[:most]) + more
 
 
-def _shown(path: CodePath) -> str:
+def _path_text(path: CodePath) -> str:
     return f"{path.label} ({'x'.join(map(str, path.numbers))})" if path.numbers else path.label
 
 
@@ -65,10 +65,10 @@ def code_path(label: object, numbers: Sequence[object] = ()) -> CodePath:
         raise ValueError(f"a code path needs a label of 1 to {LONGEST_LABEL} characters, not {label!r:.80}")
     if len(numbers) > MOST_NUMBERS:
         raise ValueError(f"the code path {clean} has {len(numbers):,} numbers; there are at most {MOST_NUMBERS}")
-    return CodePath(clean, tuple(_unsigned(number, clean) for number in numbers))
+    return CodePath(clean, tuple(_unsigned_number(number, clean) for number in numbers))
 
 
-def _unsigned(number: object, label: str) -> int:
+def _unsigned_number(number: object, label: str) -> int:
     try:
         found = -1 if isinstance(number, bool) else index(number)  # type: ignore[arg-type]
     except TypeError:
@@ -120,13 +120,13 @@ def runs(paths: Paths) -> Iterator[tuple[int, Paths]]:
     """The sequence as parts, each with how many times it follows itself; one code path where nothing does. At each place, what saves most is taken."""
     at = 0
     while at < len(paths):
-        times, part = max(((_times(paths, at, length), length) for length in range(1, _LONGEST_LOOP + 1)), key=_saved)
+        times, part = max(((_times(paths, at, length), length) for length in range(1, _LONGEST_LOOP + 1)), key=_paths_saved)
         length = part if times > 1 else 1
         yield times, paths[at : at + length]
         at += times * length
 
 
-def _saved(run: tuple[int, int]) -> int:
+def _paths_saved(run: tuple[int, int]) -> int:
     """How many code paths need not be written."""
     times, length = run
     return (times - 1) * length
@@ -135,6 +135,10 @@ def _saved(run: tuple[int, int]) -> int:
 def _times(paths: Paths, at: int, length: int) -> int:
     """How often the next so many code paths follow each other: once, if no more."""
     times = 1
+    if (
+        paths[at + length : at + length + 1] != paths[at : at + 1]
+    ):  # nearly always: comparing whole parts takes milliseconds a sequence
+        return times
     while (following := paths[at + times * length : at + (times + 1) * length]) and following == paths[at : at + length]:
         times += 1
     return times
@@ -163,15 +167,15 @@ class Reading:
 
     def paths(self, number: int) -> Paths:
         """What a result's number stands for. Raises IndexError, saying so, if no line before has it."""
-        return self._known(self._sequences, number, "the result has the sequence")
+        return self._entry(self._sequences, number, "the result has the sequence")
 
     def _step(self, item: int | list[int]) -> CodePath:
         if isinstance(item, int):
-            return self._known(self._steps, item, "a sequence has the step")
-        self._steps.append(CodePath(self._known(self._labels, item[0], "a sequence has the path"), tuple(item[1:])))
+            return self._entry(self._steps, item, "a sequence has the step")
+        self._steps.append(CodePath(self._entry(self._labels, item[0], "a sequence has the path"), tuple(item[1:])))
         return self._steps[-1]
 
-    def _known(self, known: Sequence[T], number: int, what: str) -> T:
+    def _entry(self, known: Sequence[T], number: int, what: str) -> T:
         if number >= len(known):
             raise IndexError(f"{what} {number}, but there are {len(known)} before it")
         return known[number]

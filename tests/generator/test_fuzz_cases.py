@@ -214,7 +214,7 @@ def changed_cases(operator: str, count: int, seed: int = 3) -> list[tuple[Case, 
     for case in drawn(operator, seed, count):
         place = number_in(case.id)
         assert place is not None
-        found += [(case, other) for change in range(6) if (other := fuzz_case(*place.changed(change))) is not None]
+        found += [(case, other) for change in range(6) if (other := fuzz_case(*place.with_change(change))) is not None]
     return found
 
 
@@ -248,7 +248,7 @@ def test_a_changed_case_is_like_the_one_it_was_made_of() -> None:
 def test_changes_follow_one_another_up_to_some() -> None:
     place = Place(ADD, 3, 0)
     for change in range(20):
-        place = place.changed(change)
+        place = place.with_change(change)
     assert place.changes == (*range(MOST_CHANGES - 1), 19)
     case = next(found for number in range(200) if (found := fuzz_case(ADD, 3, number, (1, 2))) is not None)
     assert "/fuzz-3-" in case.id

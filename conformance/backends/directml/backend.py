@@ -174,6 +174,6 @@ def _start_sealed(
     except BackendUnavailable as error:
         problem = str(error).removeprefix(f"process:{shlex.join(command)}: ")
         if exchange is not None:
-            problem = exchange.outside(problem)
+            problem = exchange.with_own_paths(problem)
             exchange.close()
         raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {problem}") from None

@@ -121,7 +121,7 @@ class Stack:
         return self.root / "dmlcts" / "dll" if self.kind == CHROOT else self.folder / "dll"
 
     @property
-    def shared(self) -> Path:
+    def shared_folder(self) -> Path:
         """Where files lie that hosts and this machine exchange; the Debian system has it as /dmlcts/shared."""
         return self.dlls.with_name("shared")
 
@@ -141,8 +141,8 @@ class Stack:
             return enter(self.root, ["/bin/sh", f"{self.path_inside}/run.sh", *words])
         # No network, and nothing of this machine but the DLLs. Shaders are kept from one run to the next.
         mounts = ["--volume", f"{self.dlls}:/dmlcts/dll:ro", "--volume", "dmlcts-shaders:/dmlcts/shaders"]
-        if self.shared.is_dir():
-            mounts += ["--volume", f"{self.shared}:/dmlcts/shared"]
+        if self.shared_folder.is_dir():
+            mounts += ["--volume", f"{self.shared_folder}:/dmlcts/shared"]
         passed = [f"--env={name}={value}" for name, value in _debug_variables().items()]
         limits = ["--network=none", "--security-opt=label=disable"]
         return [self.kind, "run", "--interactive", "--rm", *limits, *mounts, *passed, self.image, *words]
@@ -183,9 +183,9 @@ class Exchange:
         self._own: Path | None = None
         self._folders: dict[str, tuple[Path, Path]] = {}  # option -> the copy, and the user's
         if READ in options[:-1] or WRITTEN in options[:-1]:
-            stack.shared.mkdir(parents=True, exist_ok=True)
-            _forget(stack.shared)
-            self._own = Path(tempfile.mkdtemp(dir=stack.shared))
+            stack.shared_folder.mkdir(parents=True, exist_ok=True)
+            _forget(stack.shared_folder)
+            self._own = Path(tempfile.mkdtemp(dir=stack.shared_folder))
             self._own.chmod(0o755)
             for at, option in enumerate(self.options[:-1]):
                 if option in (READ, WRITTEN):
@@ -202,7 +202,7 @@ class Exchange:
         except OSError as error:
             self.close()
             raise BackendUnavailable(f"{option} {folder}: {error.filename}: {error.strerror}") from None
-        return _seen(copy)
+        return _path_in_host(copy)
 
     def fetch(self) -> None:
         """Moves what the host has written to the user's folder. What is there already stays. Raises BackendFault if it cannot be written."""
@@ -219,10 +219,10 @@ class Exchange:
         except OSError as error:
             raise BackendFault(f"{WRITTEN} {folder}: {error.filename}: {error.strerror}") from None
 
-    def outside(self, text: str) -> str:
+    def with_own_paths(self, text: str) -> str:
         """What the host says, with folders as the user called them."""
         for copy, folder in self._folders.values():
-            text = text.replace(_seen(copy), str(folder))
+            text = text.replace(_path_in_host(copy), str(folder))
         return text
 
     def close(self) -> None:
@@ -231,7 +231,7 @@ class Exchange:
             shutil.rmtree(self._own, ignore_errors=True)
 
 
-def _seen(copy: Path) -> str:
+def _path_in_host(copy: Path) -> str:
     """A folder of an exchange as the host calls it."""
     return f"Z:\\dmlcts\\shared\\{copy.parent.name}\\{copy.name}"
 

@@ -178,7 +178,7 @@ def _run_request(backend: Backend, header: Header, payload: bytearray) -> list[b
         pairs = enumerate(zip(resources, before, strict=True))
         return [index for index, (now, was) in pairs if index in bound or not np.array_equal(now, was)]
 
-    def about() -> Header:
+    def common_members() -> Header:
         """What every answer says: which request it is to, and the code paths that ran."""
         paths = (
             {"paths": [{"label": label, "numbers": list(numbers)} for label, numbers in dispatch.paths]} if dispatch.paths else {}
@@ -189,17 +189,19 @@ def _run_request(backend: Backend, header: Header, payload: bytearray) -> list[b
         backend.run(dispatch)
     except Rejected as error:
         if set(returned_resources()) - bound:
-            return [frame({**about(), "status": "error", "message": f"rejected ({error}), but it wrote to an input"})]
-        return [frame({**about(), "status": "rejected", "message": str(error), "stage": error.stage, "code": str(error.code)})]
+            return [frame({**common_members(), "status": "error", "message": f"rejected ({error}), but it wrote to an input"})]
+        return [
+            frame({**common_members(), "status": "rejected", "message": str(error), "stage": error.stage, "code": str(error.code)})
+        ]
     except Unsupported as error:
         return [frame({"id": header["id"], "status": "unsupported", "message": str(error)})]
     except BackendFault as error:
-        return [frame({**about(), "status": "error", "message": str(error), "evidence": str(error.evidence)})]
+        return [frame({**common_members(), "status": "error", "message": str(error), "evidence": str(error.evidence)})]
     except BaseException as error:
-        return [frame({**about(), **_failure(error)})]
+        return [frame({**common_members(), **_failure(error)})]
     indices = returned_resources()
     views = [resources[index].data for index in indices]
-    return [frame({**about(), "status": "ok", "resources": indices}, sum(view.nbytes for view in views)), *views]
+    return [frame({**common_members(), "status": "ok", "resources": indices}, sum(view.nbytes for view in views)), *views]
 
 
 def _failure(error: BaseException) -> Header:

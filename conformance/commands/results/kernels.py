@@ -62,11 +62,11 @@ def command(
     found = kernels(record.results)
     chosen = _chosen(found, names, results)
     if dump is not None:
-        from dmlcts.conformance.runner.kernels.dump import dumped
+        from dmlcts.conformance.runner.kernels.dump import dump_kernels
 
         if not names:
             raise UsageError("--dump needs the KERNELs to write: labels, or parts of them, as this command lists them")
-        for line in dumped(chosen, dump, backend or record.manifest.backend_spec):
+        for line in dump_kernels(chosen, dump, backend or record.manifest.backend_spec):
             click.echo(line)
         return
     _print(record, found, chosen, bool(names), every, as_json)

@@ -80,7 +80,7 @@ class Planter:
     def plant(self, parts: int, random: Random) -> list[Property] | None:
         """Properties of which each counts; None if none were found soon."""
         for _ in range(_MOST_DRAWS):
-            drawn = [self.drawn(random) for _ in range(parts)]
+            drawn = [self.draw_property(random) for _ in range(parts)]
             if len({each.about for each in drawn}) < parts:
                 continue
             inside = self.cases_with_all(drawn)
@@ -97,7 +97,7 @@ class Planter:
             found &= each.holds
         return found
 
-    def drawn(self, random: Random) -> Property:
+    def draw_property(self, random: Random) -> Property:
         """A property of cases, of any kind."""
         kinds: list[Callable[[Random], Property]] = [self._value, self._value]
         if self.sizes:

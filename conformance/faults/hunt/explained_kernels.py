@@ -44,7 +44,7 @@ def kernels_of(planter: Planter, random: Random) -> list[str]:
     """Which kernel each case runs, by rules that are drawn: at least two kernels, as far as a few draws find them."""
     found = [""] * len(planter.cases)
     for _ in range(_DRAWS):
-        rules = [planter.drawn(random) for _ in range(random.randint(_LEAST_RULES, _MOST_RULES))]
+        rules = [planter.draw_property(random) for _ in range(random.randint(_LEAST_RULES, _MOST_RULES))]
         by_type = random.random() < 0.7
         found = [
             f"{case.data_type if by_type else 'any type'}, variant {''.join(str(int(rule.holds[at])) for rule in rules)}"

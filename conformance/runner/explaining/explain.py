@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dmlcts.conformance.runner.explaining.across import Across
 from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
-from dmlcts.conformance.runner.explaining.kernels import named_in, reached, told_by_descs
+from dmlcts.conformance.runner.explaining.kernels import named_in, told_by_descs, what_reaches
 from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained_operators
 from dmlcts.conformance.runner.explaining.pairs import pairs_left_out
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
@@ -137,7 +137,7 @@ def _explain_status(operator: str, group: str, status: str, about: Known, backen
                 command=command_text(words) if cases else "",
                 example=about.plainest(shown).id,
                 kernels=kernels,
-                reached=tuple(reached(label, about.facts, about.kernels()) for label in kernels),
+                reached=tuple(what_reaches(label, about.facts, about.kernels()) for label in kernels),
             )
             left, needed = left & ~reason.explains, reason.needed
         if left.any() and not needed:

@@ -45,7 +45,7 @@ def told_by_descs(reason: Reason) -> Reason:
     return replace(reason, rivals=tuple(kept))
 
 
-def reached(label: str, facts: Sequence[Facts], ran: Sequence[frozenset[str]]) -> str:
+def what_reaches(label: str, facts: Sequence[Facts], ran: Sequence[frozenset[str]]) -> str:
     """When a code path runs, in a sentence: ``kernel "gemm" runs whenever the type is FLOAT16 and size N is 64 or more (12 of 12)``.
 
     ``facts`` are those of the cases, ``ran`` the labels of what each ran: none where a case has not run, or named none.
@@ -58,7 +58,7 @@ def reached(label: str, facts: Sequence[Facts], ran: Sequence[frozenset[str]]) -
     found = reasons([without_kernels(each) for each in facts], runs, others, _MOST_REASONS)
     if not found:
         return f"{name} in {int(runs.sum()):,} of {int((runs | others).sum()):,} cases, and no conditions say better than chance in which"
-    return f"{name} {', and '.join(_told(reason, runs, others) for reason in found)}"
+    return f"{name} {', and '.join(_reason_text(reason, runs, others) for reason in found)}"
 
 
 def without_kernels(facts: Facts) -> Facts:
@@ -66,7 +66,7 @@ def without_kernels(facts: Facts) -> Facts:
     return {name: value for name, value in facts.items() if not (isinstance(name, tuple) and is_kernel(name[0]))}
 
 
-def _told(reason: Reason, runs: Flags, others: Flags) -> str:
+def _reason_text(reason: Reason, runs: Flags, others: Flags) -> str:
     inside, hit = int((reason.meets & (runs | others)).sum()), int((reason.meets & runs).sum())
     conditions = " and ".join(reason.conditions)
     if reason.needed:

@@ -86,7 +86,7 @@ def reasons(
         if best is not None and _is_mixed(made, best):
             others = Search(made.holds & ~made.are_kernels[:, None], seen, within.passing & chosen, made.weights)
             plain = others.best(every, most_conditions, first=is_first)
-            best = _unmixed(
+            best = _least_mixed(
                 best, [(search, each) for each in _kernels_alone(made, search, best, every)] + [(others, plain)], search, every
             )
         if need is not None:
@@ -123,7 +123,7 @@ def _kernels_alone(made: Conditions, search: Search, found: Separation, left: Fl
     return [search.separation([search.place[at]], left) for at in found.conditions if made.are_kernels[at]]
 
 
-def _unmixed(mixed: Separation, plainer: Sequence[tuple[Search, Separation | None]], search: Search, left: Flags) -> Separation:
+def _least_mixed(mixed: Separation, plainer: Sequence[tuple[Search, Separation | None]], search: Search, left: Flags) -> Separation:
     """Conditions on a code path and on something else where they are clearly better than plainer ones, else the best of these; each with its search.
 
     They explain little: among so many, some fit by chance what only the desc decides, or leave out the few cases of the code path in which a

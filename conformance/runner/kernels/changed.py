@@ -55,7 +55,7 @@ def changed_since(
     Raises:
         UsageError: as ``selection_of``. BackendUnavailable: the backend cannot be started.
     """
-    backend = opened(options.backend)
+    backend = backend_of(options.backend)
     options = replace(options, feature_level=options.feature_level or backend.describe().feature_level)
     before: dict[str, dict[str, Labels]] = {}
     for result in old.results:
@@ -64,7 +64,7 @@ def changed_since(
     tasks = [(options.to_json(), name, before.get(name, {})) for name in selection_of(options).operators]
     found = list(each(changed_of, tasks))
     backend.close()
-    opened.cache_clear()
+    backend_of.cache_clear()
     return ChangedCases(
         tuple(case for cases, _, _ in found for case in cases),
         sum(other for _, other, _ in found),
@@ -73,7 +73,7 @@ def changed_since(
 
 
 @cache
-def opened(spec: str) -> Backend:
+def backend_of(spec: str) -> Backend:
     """The backend, in a process of its own, opened once in this process."""
     return open_backend(separate_process(spec))
 
@@ -84,7 +84,7 @@ def changed_of(task: tuple[str, str, Mapping[str, Labels]]) -> tuple[list[str], 
     options = RunOptions.from_json(text)
     selection = replace(selection_of(options), operators=(operator,))
     cases, other, same = list[str](), 0, 0
-    for case, is_other in _told(selection.cases(operator), before, opened(options.backend), options.timeout):
+    for case, is_other in _compare_kernels(selection.cases(operator), before, backend_of(options.backend), options.timeout):
         if is_other is False:
             same += 1
             continue
@@ -93,7 +93,7 @@ def changed_of(task: tuple[str, str, Mapping[str, Labels]]) -> tuple[list[str], 
     return cases, other, same
 
 
-def _told(
+def _compare_kernels(
     cases: Iterable[Case], before: Mapping[str, Labels], backend: Backend, timeout: float
 ) -> Iterator[tuple[Case, bool | None]]:
     """Each case, with whether it runs other kernels than before; None where that is not known."""

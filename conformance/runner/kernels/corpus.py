@@ -75,7 +75,7 @@ class Corpus:
         self.smallest.update(dict.fromkeys(better, entry))
         return bool(better)
 
-    def minimized(self) -> list[Entry]:
+    def minimal_entries(self) -> list[Entry]:
         """The fewest of its cases that reach all forms, as far as a greedy choice finds them: always the one with most that are left."""
         left, found = set(self.smallest), list[Entry]()
         every = sorted(set(self.smallest.values()), key=lambda entry: entry.order)
@@ -102,7 +102,7 @@ class Guide:
         self._tried[is_changed] = _FADES * self._tried[is_changed] + 1
         self._new[is_changed] = _FADES * self._new[is_changed] + is_new
 
-    def changed(self, batch: int) -> int:
+    def changed_count(self, batch: int) -> int:
         """How many cases of a batch are to be changed ones, if there are any to change: the more, the more they find; of either kind a few."""
         drawn, changed = ((self._new[kind] + 1) / (self._tried[kind] + 4) for kind in (False, True))
         free = batch - 2 * _LEAST
@@ -148,7 +148,7 @@ def write_corpora(folders: Sequence[Path], operators: Iterable[str], out: Path) 
         out.mkdir(parents=True, exist_ok=True)
         for operator in operators:
             corpus = Corpus(entry for folder in folders for entry in read_corpus(folder, operator))
-            entries = corpus.minimized()
+            entries = corpus.minimal_entries()
             cases, forms = cases + len(entries), forms + len(corpus.smallest)
             if entries:
                 text = "".join(json.dumps(entry.to_json()) + "\n" for entry in entries)

@@ -33,11 +33,11 @@ _MOST_CASES = 400
 def smallest_case(kernel: Kernel) -> Case | None:
     """The smallest case that runs a kernel and that a model can express; None if this version of the suite has none."""
     ids = kernel.cases[:: -(-len(kernel.cases) // _MOST_CASES)]
-    cases = [case for case in map(_found, ids) if case is not None and case.expect in (REFERENCE, VALUES)]
+    cases = [case for case in map(_find_case, ids) if case is not None and case.expect in (REFERENCE, VALUES)]
     return min(cases, key=_size, default=None)
 
 
-def _found(case_id: str) -> Case | None:
+def _find_case(case_id: str) -> Case | None:
     try:
         return find_case(case_id)
     except KeyError:
@@ -57,7 +57,7 @@ def with_dump(spec: str, folder: Path) -> str:
     return f"{kind}:{f'{argument} ' if colon and argument else ''}{OPTION} {shlex.quote(str(folder))}"
 
 
-def dumped(kernels: Sequence[Kernel], out: Path, spec: str) -> Iterator[str]:
+def dump_kernels(kernels: Sequence[Kernel], out: Path, spec: str) -> Iterator[str]:
     """Runs the smallest case of each kernel, and writes to a folder in ``out``, called as the kernel, its bytecode and the case. Yields a line for each.
 
     Raises:

@@ -86,33 +86,35 @@ class Search(Selection):
             seen.reset()
         causes = [cause for cause in Causes(folder).causes_of(name) if cause.can_be_told]
 
-        def wanted(case: Case) -> bool:
+        def is_wanted(case: Case) -> bool:
             return self._is_wanted(case) and not _passed_over(case, causes)
 
-        found = [*self._of_earlier(operator), *self._changed(operator, wanted)]
-        found += seen.draw(int(self.options.seed), max(0, BATCH - len(found)), wanted)
+        found = [*self._of_earlier(operator), *self._changed_cases(operator, is_wanted)]
+        found += seen.draw(int(self.options.seed), max(0, BATCH - len(found)), is_wanted)
         seen.save(state)
         return found
 
     def _of_earlier(self, operator: str) -> list[Case]:
         """The cases of earlier searches that this batch runs: a few in each, until all have run."""
         name, batch = _operator(operator), _batch(operator)
-        earlier = Corpus(entry for folder in map(Path, self.options.corpus) for entry in read_corpus(folder, name)).minimized()
+        earlier = Corpus(
+            entry for folder in map(Path, self.options.corpus) for entry in read_corpus(folder, name)
+        ).minimal_entries()
         ids = [entry.case for entry in earlier[batch * EARLIER : (batch + 1) * EARLIER]]
         return [
             case for case_id in ids if (case := find_numbered(case_id)) and case.operator.name == name and self._is_wanted(case)
         ]
 
-    def _changed(self, operator: str, wanted: Callable[[Case], bool]) -> list[Case]:
+    def _changed_cases(self, operator: str, wanted: Callable[[Case], bool]) -> list[Case]:
         """Cases that reached a kernel in a form of which they are the smallest, each with a change; none where the backend names no kernels."""
         name, random = _operator(operator), Random(f"{self.options.seed}/{operator}")  # noqa: S311 (reproducible, no secret)
         guide, corpus = self.guides.setdefault(name, Guide()), self.corpus(name)
-        most, found = guide.changed(BATCH), dict[str, Case]()
+        most, found = guide.changed_count(BATCH), dict[str, Case]()
         for entry in islice(guide.parents(corpus, random), _TRIES):
             if len(found) == most:
                 break
             place = number_in(entry.case)
-            case = fuzz_case(*place.changed(random.randrange(_CHANGES))) if place else None
+            case = fuzz_case(*place.with_change(random.randrange(_CHANGES))) if place else None
             if case is not None and wanted(case):
                 found.setdefault(case.id, case)
         return list(found.values())

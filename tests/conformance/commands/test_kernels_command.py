@@ -142,7 +142,7 @@ def test_the_bytecode_lies_beside_the_smallest_case_that_runs_it(monkeypatch: py
     cases = [find_case(each) for each in ("ELEMENT_WISE_BIT_OR/UINT8/4d", "ELEMENT_WISE_BIT_OR/UINT32/4d")]
     with Session(RunOptions(), ReferenceBackend()) as session:
         results = [replace(session.run(case), paths=(CodePath("dxil 0123456789abcdef"),)) for case in cases]
-    (line,) = dump.dumped(kernels(results), tmp_path / "out", "directml:some.dll")
+    (line,) = dump.dump_kernels(kernels(results), tmp_path / "out", "directml:some.dll")
     folder = tmp_path / "out" / "dxil-0123456789abcdef"
     assert line.startswith("dxil 0123456789abcdef: 0123456789abcdef.bin and ELEMENT_WISE_BIT_OR/")
     assert {file.name for file in folder.glob("*.bin")} >= {"0123456789abcdef.bin"}

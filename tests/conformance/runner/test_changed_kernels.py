@@ -42,7 +42,7 @@ def old() -> Record:
 
 
 def found(old: Record, backend: Any, monkeypatch: pytest.MonkeyPatch) -> ChangedCases:
-    changed.opened.cache_clear()
+    changed.backend_of.cache_clear()
     monkeypatch.setattr(changed, "open_backend", lambda spec: backend)
     return changed_since(OPTIONS, old)
 

@@ -67,13 +67,13 @@ def test_what_reaches_something_new_is_told_from_what_is_smaller() -> None:
 
 def test_the_fewest_cases_that_reach_all_are_left() -> None:
     corpus = Corpus([entry("a", 1, "a"), entry("b", 1, "b"), entry("c", 2, "c"), entry("all", 50, "a", "b", "c", "d")])
-    assert [each.case for each in corpus.minimized()] == ["all"]
-    assert [each.case for each in Corpus([entry("b", 2, "b"), entry("a", 1, "a"), entry("c", 3, "c")]).minimized()] == [
+    assert [each.case for each in corpus.minimal_entries()] == ["all"]
+    assert [each.case for each in Corpus([entry("b", 2, "b"), entry("a", 1, "a"), entry("c", 3, "c")]).minimal_entries()] == [
         "a",
         "b",
         "c",
     ]
-    assert Corpus().minimized() == []
+    assert Corpus().minimal_entries() == []
 
 
 # Files
@@ -118,11 +118,11 @@ def test_changed_cases_are_more_where_they_find_more() -> None:
     for _ in range(100):
         guide.saw([("a", 0)], is_changed=False, is_new=True)
         guide.saw([("a", 0)], is_changed=True, is_new=False)
-    few = guide.changed(BATCH)
+    few = guide.changed_count(BATCH)
     for _ in range(400):
         guide.saw([("a", 0)], is_changed=False, is_new=False)
         guide.saw([("a", 0)], is_changed=True, is_new=True)
-    assert 1 <= few < 5 < guide.changed(BATCH) < BATCH
+    assert 1 <= few < 5 < guide.changed_count(BATCH) < BATCH
 
 
 def test_cases_that_reach_rare_kernels_are_changed_more_often() -> None:
@@ -199,7 +199,7 @@ def test_a_search_by_kernels_reaches_what_drawing_alone_does_not(tmp_path: Path,
         return len({form for result in record.results for form in forms_of(result.paths)})
 
     guided = forms(searched(tmp_path / "guided", monkeypatch, 25))
-    monkeypatch.setattr(search.Guide, "changed", lambda self, batch: 0)
+    monkeypatch.setattr(search.Guide, "changed_count", lambda self, batch: 0)
     alone = forms(searched(tmp_path / "alone", monkeypatch, 25))
     assert guided >= 0.95 * alone
 

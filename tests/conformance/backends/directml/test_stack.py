@@ -120,7 +120,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def copies(made: stack.Stack) -> tuple[Path, Path]:
     """The copy to read and the one to write of the only exchange."""
-    (own,) = made.shared.iterdir()
+    (own,) = made.shared_folder.iterdir()
     return own / "replace-kernels", own / "dump-kernels"
 
 
@@ -135,9 +135,9 @@ def test_an_exchange_copies_what_is_read_and_names_it_as_the_host_sees_it(folder
         *("--compile", "graph"),
         *("--dump-kernels", rf"{inside}\dump-kernels"),
     ]
-    assert exchange.outside(rf"{inside}\replace-kernels\x.bin is empty") == rf"{folders / 'in'}\x.bin is empty"
+    assert exchange.with_own_paths(rf"{inside}\replace-kernels\x.bin is empty") == rf"{folders / 'in'}\x.bin is empty"
     exchange.close()
-    assert not list(made.shared.iterdir())
+    assert not list(made.shared_folder.iterdir())
 
 
 def test_an_exchange_fetches_whole_files_and_keeps_those_that_are_there(folders: Path) -> None:
@@ -156,12 +156,12 @@ def test_an_exchange_fetches_whole_files_and_keeps_those_that_are_there(folders:
 def test_hosts_do_not_share_an_exchange_and_old_ones_are_removed(folders: Path) -> None:
     made = stack.Stack(stack.CHROOT, folders / "stack", "h")
     stack.Exchange(made, FOLDERS)
-    (old,) = made.shared.iterdir()
+    (old,) = made.shared_folder.iterdir()
     stack.Exchange(made, FOLDERS)
-    assert len(list(made.shared.iterdir())) == 2
+    assert len(list(made.shared_folder.iterdir())) == 2
     os.utime(old, (0, 0))
     stack.Exchange(made, FOLDERS)
-    assert len(list(made.shared.iterdir())) == 2
+    assert len(list(made.shared_folder.iterdir())) == 2
     assert not old.exists()
 
 
@@ -171,12 +171,12 @@ def test_options_without_a_folder_need_no_exchange(tmp_path: Path) -> None:
     exchange.fetch()
     exchange.close()
     assert exchange.options == ["--compile", "graph"]
-    assert not made.shared.exists()
+    assert not made.shared_folder.exists()
 
 
 def test_an_engine_sees_the_exchange(folders: Path, dll: Path) -> None:
     made = stack.Stack("podman", folders / "stack", "h")
-    mount = f"{made.shared}:/dmlcts/shared"
+    mount = f"{made.shared_folder}:/dmlcts/shared"
     assert mount not in made.command(read_dll(dll), [])
     exchange = stack.Exchange(made, FOLDERS)
     command = made.command(read_dll(dll), exchange.options)
