@@ -43,7 +43,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 NAN = 0xFF
 """What temporary and persistent memory holds before its first use: NaN in every floating-point type."""
 
-_GUARD = 256
+GUARD = 256
 """Bytes before and after temporary and persistent memory: its alignment."""
 
 
@@ -89,8 +89,8 @@ class Script:
             CreateOperator(made, desc),
             Compile(compiled, made, flags),
             CreateInitializer(initializer, (compiled,)),
-            CreateResource(temporary, SizeOf(compiled, TEMPORARY, 2 * _GUARD), NAN),
-            CreateResource(persistent, SizeOf(compiled, PERSISTENT, 2 * _GUARD), NAN),
+            CreateResource(temporary, SizeOf(compiled, TEMPORARY, 2 * GUARD), NAN),
+            CreateResource(persistent, SizeOf(compiled, PERSISTENT, 2 * GUARD), NAN),
         ]
         return Operator(desc, compiled, initializer, temporary, persistent)
 
@@ -103,8 +103,8 @@ class Script:
         self.calls += [
             ResetInitializer(operator.initializer, (operator.compiled,)),
             CreateTable(table, operator.initializer),
-            CreateResource(temporary, SizeOf(operator.initializer, TEMPORARY, 2 * _GUARD), NAN),
-            BindTemporary(table, Range(temporary, _GUARD, needed)),
+            CreateResource(temporary, SizeOf(operator.initializer, TEMPORARY, 2 * GUARD), NAN),
+            BindTemporary(table, Range(temporary, GUARD, needed)),
             BindOutputs(table, (_persistent(operator),)),
         ]
         if owned:
@@ -144,7 +144,7 @@ class Script:
         self.calls += [
             BindInputs(table, inputs),
             BindOutputs(table, outputs),
-            BindTemporary(table, Range(operator.temporary, _GUARD, SizeOf(operator.compiled, TEMPORARY))),
+            BindTemporary(table, Range(operator.temporary, GUARD, SizeOf(operator.compiled, TEMPORARY))),
             BindPersistent(table, _persistent(operator)),
         ]
 
@@ -174,7 +174,7 @@ class Script:
 
 
 def _persistent(operator: Operator) -> Range:
-    return Range(operator.persistent, _GUARD, SizeOf(operator.compiled, PERSISTENT))
+    return Range(operator.persistent, GUARD, SizeOf(operator.compiled, PERSISTENT))
 
 
 def ranges_of(dispatch: Dispatch, buffers: Sequence[int]) -> dict[str, Range]:

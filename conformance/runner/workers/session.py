@@ -23,7 +23,8 @@ from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
 from dmlcts.conformance.runner.planning.options import RunOptions, read_case
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
-from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, to_json
+from dmlcts.conformance.sequences.execute import execute_sequence
+from dmlcts.generator.case.case import AGREEMENT, RELATION, SEQUENCE, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
 from dmlcts.reports.claim.claim import REQUIRED, is_required
@@ -65,6 +66,8 @@ class Session:
             result = execute_property(case, self.backend, self.info, self.options.timeout, examples, self.options.seed)
         elif case.kind == DRAWN:
             return self._settle_search(case, *execute_drawn(case, self.backend, self.info, self.options.timeout, self.causes))
+        elif case.expect == SEQUENCE:
+            result = execute_sequence(case, self.backend, self.info, self.options.timeout)
         else:
             result = execute(case, self.backend, self.info, self.options.timeout)
         return self.settle(result)
