@@ -22,6 +22,7 @@ from dmlcts.conformance.sequences.forms import Held, Repetition, Turn, repetitio
 from dmlcts.conformance.sequences.script import GUARD, NAN
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.generator.case.case import Case
+from dmlcts.generator.suite.repetition import copied_output
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, SEQUENCES, UNSUPPORTED, Result
 
 Array = NDArray[Any]
@@ -100,7 +101,7 @@ def _judge_turn(turn: Turn, replies: Sequence[Reply], info: BackendInfo) -> Outc
     if stray := stray_writes(turn.case, turn.layout):
         return Outcome(FAIL, stray, evidence={"memory": stray})
     if turn.source is not None:
-        given = next(iter(_outputs_of(turn.source).values()))
+        given = _outputs_of(turn.source)[copied_output(turn.source.case)]
         turn.inputs = dict.fromkeys(turn.inputs, given)
         turn.answers = answers_of(turn.case, turn.inputs)
     return compare_outputs(turn.case, turn.inputs, _outputs_of(turn), turn.answers, info)
