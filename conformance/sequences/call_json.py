@@ -134,16 +134,16 @@ def objects_of(call: Call) -> set[int]:
     for field in fields(call):
         value = getattr(call, field.name)
         if field.name in ("to", "size"):
-            found |= set(_inside(value))
+            found |= set(_numbers_in(value))
         elif field.name in _REFERENCES and value is not None and not isinstance(value, str):
             found |= set(value) if isinstance(value, tuple) else {value}
     return found
 
 
-def _inside(value: Any) -> list[int]:
+def _numbers_in(value: Any) -> list[int]:
     """The objects that slots, ranges and sizes name."""
     if isinstance(value, tuple):
-        return [number for each in value for number in _inside(each)]
+        return [number for each in value for number in _numbers_in(each)]
     if isinstance(value, Range):
-        return [value.resource, *_inside(value.size)]
+        return [value.resource, *_numbers_in(value.size)]
     return [value.of] if isinstance(value, SizeOf) else []

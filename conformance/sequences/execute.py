@@ -50,18 +50,18 @@ def sequence_outcome(case: Case, backend: Backend, info: BackendInfo, timeout: f
         )
     repetition = repetition_of(case, timeout)
     replies: list[Reply] = []
-    failure = attempt_to(lambda: replies.extend(_checked(perform(repetition.script.calls), repetition.script.calls)))
-    return failure or _refused(repetition.script.calls, replies) or _judge(repetition, replies, info)
+    failure = attempt_to(lambda: replies.extend(_check_replies(perform(repetition.script.calls), repetition.script.calls)))
+    return failure or _find_refusal(repetition.script.calls, replies) or _judge(repetition, replies, info)
 
 
-def _checked(replies: Sequence[Reply], calls: Sequence[Call]) -> Sequence[Reply]:
+def _check_replies(replies: Sequence[Reply], calls: Sequence[Call]) -> Sequence[Reply]:
     """The replies, one a call. Raises BackendFault if there are more or fewer."""
     if len(replies) != len(calls):
         raise BackendFault(f"{len(calls)} calls were answered with {len(replies)} replies")
     return replies
 
 
-def _refused(calls: Sequence[Call], replies: Sequence[Reply]) -> Outcome | None:
+def _find_refusal(calls: Sequence[Call], replies: Sequence[Reply]) -> Outcome | None:
     """The outcome of the first call that did not succeed, None if all did."""
     for index, (call, reply) in enumerate(zip(calls, replies, strict=True)):
         if reply.unsupported:
@@ -93,7 +93,7 @@ def _judge(repetition: Repetition, replies: Sequence[Reply], info: BackendInfo) 
 
 def _judge_turn(turn: Turn, replies: Sequence[Reply], info: BackendInfo) -> Outcome:
     for index, reading in turn.readings.items():
-        found = np.frombuffer(reading.of(replies), np.uint8)
+        found = np.frombuffer(reading.bytes_in(replies), np.uint8)
         wanted = turn.layout.resources[index].size
         if found.size != wanted:
             return Outcome(ERROR, f"{found.size} bytes were read back where {wanted} were asked for")
@@ -118,10 +118,10 @@ def _outputs_of(turn: Turn) -> dict[str, Array]:
 
 def _problem_of(held: Held, replies: Sequence[Reply]) -> str:
     """What is wrong with memory beside the tensors; empty if nothing is, or the operator needs none."""
-    now = held.after.of(replies)
+    now = held.after.bytes_in(replies)
     guard = bytes([NAN]) * GUARD
     if now and (now[:GUARD] != guard or now[-GUARD:] != guard):
         return f"bytes around {held.name} were overwritten"
-    if held.before is not None and held.before.of(replies) != now:
+    if held.before is not None and held.before.bytes_in(replies) != now:
         return f"{held.name} was changed by a dispatch; only an initializer may write it"
     return ""

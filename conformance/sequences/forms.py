@@ -135,6 +135,7 @@ def _execute(repetition: Repetition, ready: _Ready, turn: Turn, buffers: list[in
     script.bind(ready.table, ready.operator, ranges_of(turn.layout.dispatch, buffers))
     script.run([(ready.operator.compiled, ready.table)])
     _read_back(repetition, turn, buffers)
+    repetition.held.append(Held("persistent memory", script.read(ready.operator.persistent), ready.persistent))
 
 
 def _again(case: Case, repetition: Repetition) -> None:

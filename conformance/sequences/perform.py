@@ -106,9 +106,9 @@ class Recorded:
 
 @dataclass(eq=False, slots=True)
 class CommandList:
-    """A list of recorded dispatches."""
+    """A list of recorded dispatches, in groups: between two groups is a barrier, and the order within one is free."""
 
-    records: list[Recorded] = field(default_factory=list)
+    groups: list[list[Recorded]] = field(default_factory=lambda: [[]])
 
 
 class Performer:
@@ -167,8 +167,8 @@ class Performer:
                 raise Rejected(
                     f"{name} is owned by DirectML, and not bound at initialization", "initialize", "DXGI_ERROR_DEVICE_REMOVED"
                 )
-            source = self.binding(inputs[name])
-            target = self.binding(persistent).offset + at
+            source = self.as_binding(inputs[name])
+            target = self.as_binding(persistent).offset + at
             self.memory[persistent.resource][target : target + size] = self.memory[source.resource][
                 source.offset : source.offset + size
             ]
@@ -194,9 +194,9 @@ class Performer:
         for kind, slots in (("input", bound.inputs), ("output", bound.outputs)):
             for name, slot in zip(slots_of(compiled.desc, kind), slots, strict=False):
                 if name and isinstance(slot, Range):
-                    yield name, self.binding(slot)
+                    yield name, self.as_binding(slot)
         if isinstance(bound.persistent, Range) and self.bytes(bound.persistent):
-            start = self.binding(bound.persistent)
+            start = self.as_binding(bound.persistent)
             for name, (at, size) in owned_places(compiled.desc).items():
                 yield name, BufferBinding(start.resource, start.offset + at, size)
 
@@ -221,7 +221,7 @@ class Performer:
         """How many bytes a range has."""
         return len(self.memory[of.resource]) - of.offset if of.size is None else self.size(of.size)
 
-    def binding(self, of: Range) -> BufferBinding:
+    def as_binding(self, of: Range) -> BufferBinding:
         """A range as a binding."""
         return BufferBinding(of.resource, of.offset, self.bytes(of))
 
@@ -278,18 +278,34 @@ class Performer:
 
     def _record(self, call: Record) -> None:
         table: Table = self.objects[call.table]
-        self.objects[call.list].records.append(Recorded(self.objects[call.dispatchable], table, table.bound))
+        self.objects[call.list].groups[-1].append(Recorded(self.objects[call.dispatchable], table, table.bound))
 
-    def _nothing(self, call: Call) -> None:
-        """Dispatches are executed one after another, each to its end."""
+    def _barrier(self, call: Barrier) -> None:
+        self.objects[call.list].groups.append([])
+
+    def _close(self, call: Close) -> None:
+        """Nothing is left to do."""
 
     def _submit(self, call: Submit) -> None:
         for number in call.lists:
-            for record in self.objects[number].records:
-                self._execute(record)
+            self.submit(self.objects[number])
 
-    def _execute(self, record: Recorded) -> None:
-        bound = record.table.bound if record.is_volatile else record.bound
+    def _wait(self, call: Wait) -> None:
+        self.wait()
+
+    # Execution
+
+    def submit(self, commands: CommandList) -> None:
+        """Executes a list, one dispatch after another, each to its end."""
+        for group in commands.groups:
+            for record in group:
+                self.execute(record, record.table.bound if record.is_volatile else record.bound)
+
+    def wait(self) -> None:
+        """All that was submitted is done already."""
+
+    def execute(self, record: Recorded, bound: Bound) -> None:
+        """Executes a dispatch, or initializes operators, with what is bound."""
         if isinstance(record.dispatchable, Compiled):
             self.dispatch(record.dispatchable, bound)
             return
@@ -319,10 +335,10 @@ _ANSWERS: Mapping[type[Call], Callable[[Performer, Any], Any]] = {
     Read: Performer._read,
     CreateList: Performer._create_list,
     Record: Performer._record,
-    Barrier: Performer._nothing,
-    Close: Performer._nothing,
+    Barrier: Performer._barrier,
+    Close: Performer._close,
     Submit: Performer._submit,
-    Wait: Performer._nothing,
+    Wait: Performer._wait,
 }
 """What performs each call."""
 

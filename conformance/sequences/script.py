@@ -64,7 +64,7 @@ class Reading:
 
     at: int
 
-    def of(self, replies: Sequence[Reply]) -> bytes:
+    def bytes_in(self, replies: Sequence[Reply]) -> bytes:
         """The bytes that were read."""
         value = replies[self.at].value
         return value if isinstance(value, bytes) else b""
