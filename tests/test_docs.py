@@ -55,6 +55,7 @@ RUN: dict[tuple[str, str], list[str]] = {
     ("docs/process-protocol.md", 'dmlcts run BIT_OR --backend "process:/usr/bin/python3 docs/example_host.py"'): [
         *("BIT_XOR", "-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
     ],
+    ("docs/sequences.md", "dmlcts run ADD CONVOLUTION -k sequence"): ["-n", "0"],
     ("docs/models.md", "dmlcts exec or.json"): [],
     ("docs/models.md", "dmlcts exec or.json --out outputs"): [],
     ("docs/models.md", "dmlcts judge or.json --expected outputs"): [],
@@ -92,6 +93,7 @@ PARSED = {
     "dmlcts client onnxruntime MODEL.smallest/model.onnx --inputs MODEL.smallest/test_data_set_0 --judge": "ONNX Runtime",
     "dmlcts client onnxruntime --conformance": "ONNX Runtime, and minutes",
     'dmlcts client onnxruntime --conformance -k "resize and not antialias" --dll other/DirectML.dll': "ONNX Runtime and another DLL",
+    "dmlcts faults sequences --level core": "every operator; tests/conformance/sequences has some",
     "dmlcts replay MODEL.capture": "a client's capture",
     "dmlcts census *.capture --out census.json": "captures",
     "dmlcts census MODELS/*.capture --spec spec/measured/census": "captures",

@@ -255,7 +255,7 @@ class _PersistentWritten(Performer):
     def dispatch(self, compiled: Compiled, bound: Bound) -> None:
         super().dispatch(compiled, bound)
         assert isinstance(bound.persistent, Range)
-        end = bound.persistent.offset + self.bytes(bound.persistent)
+        end = bound.persistent.offset + self.count_bytes(bound.persistent)
         self.memory[bound.persistent.resource][end - 1] ^= 1
 
 

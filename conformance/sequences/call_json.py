@@ -115,7 +115,9 @@ def _read_slot(value: Any) -> Slot:
 
 
 def _read_range(value: dict[str, Any] | None) -> Range | None:
-    return None if value is None else Range(**{name: _read_size(held) for name, held in value.items()})
+    if value is None:
+        return None
+    return Range(value["resource"], value.get("offset", 0), _read_size(value.get("size")))
 
 
 def _read_size(value: Any) -> Size | None:

@@ -195,7 +195,7 @@ class Performer:
             for name, slot in zip(slots_of(compiled.desc, kind), slots, strict=False):
                 if name and isinstance(slot, Range):
                     yield name, self.as_binding(slot)
-        if isinstance(bound.persistent, Range) and self.bytes(bound.persistent):
+        if isinstance(bound.persistent, Range) and self.count_bytes(bound.persistent):
             start = self.as_binding(bound.persistent)
             for name, (at, size) in owned_places(compiled.desc).items():
                 yield name, BufferBinding(start.resource, start.offset + at, size)
@@ -217,13 +217,13 @@ class Performer:
         known = self.properties(self.objects[size.of])[size.size]
         return known + size.around if known else 0
 
-    def bytes(self, of: Range) -> int:
+    def count_bytes(self, of: Range) -> int:
         """How many bytes a range has."""
         return len(self.memory[of.resource]) - of.offset if of.size is None else self.size(of.size)
 
     def as_binding(self, of: Range) -> BufferBinding:
         """A range as a binding."""
-        return BufferBinding(of.resource, of.offset, self.bytes(of))
+        return BufferBinding(of.resource, of.offset, self.count_bytes(of))
 
     # One method a call
 
@@ -314,7 +314,7 @@ class Performer:
             output = bound.outputs[index] if index < len(bound.outputs) else None
             names = zip(slots_of(compiled.desc, "input"), slots if isinstance(slots, tuple) else (), strict=False)
             inputs = {name: of for name, of in names if name and of is not None}
-            self.initialize(compiled, inputs, output if isinstance(output, Range) and self.bytes(output) else None)
+            self.initialize(compiled, inputs, output if isinstance(output, Range) and self.count_bytes(output) else None)
 
 
 _ANSWERS: Mapping[type[Call], Callable[[Performer, Any], Any]] = {

@@ -19,6 +19,7 @@ from typing import Any
 from dmlcts.generator.case.build import build
 from dmlcts.generator.case.case import SEQUENCE, Case, is_beyond
 from dmlcts.generator.plan.attributes import NotGenerable
+from dmlcts.generator.plan.desc_plan import DescPlan
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps.usual import usual_run
@@ -52,8 +53,8 @@ def forms() -> Mapping[str, Form]:
 
 
 @cache
-def _table() -> dict[str, Any]:
-    found: dict[str, Any] = parse(read(FILE), FILE).data
+def _table() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = parse(read(FILE), FILE).data
     return found
 
 
@@ -86,7 +87,7 @@ def owned_fields(desc: OperatorDesc) -> tuple[str, ...]:
     return tuple(dict.fromkeys(field for field, _, tensor in desc.by_field() if tensor.flags & owned))
 
 
-def _with_owned_inputs(plan: Plan, desc: OperatorDesc) -> OperatorDesc:
+def _with_owned_inputs(plan: DescPlan, desc: OperatorDesc) -> OperatorDesc:
     """The desc with the inputs after the first owned by DirectML, as weights are; of an operator with one input, that one."""
     may = {field.name for field in plan.operator.inputs() if field.owned_by_dml}
     inputs = {field.name for field in plan.operator.inputs()}
