@@ -15,8 +15,8 @@ from dmlcts.generator.case.case import Case
 from dmlcts.generator.case.inputs import data_values
 from dmlcts.generator.negative.cases import unenforced_rules
 from dmlcts.generator.plan.attributes import NotGenerable, choice_labels
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.suite.repetition import forms
 from dmlcts.generator.sweeps.networks import label_of, promised_networks
 from dmlcts.generator.sweeps.special_values import special_set
 from dmlcts.generator.values.layouts import has_layout, layouts_of

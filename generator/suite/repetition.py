@@ -1,6 +1,6 @@
 """Sequence cases: an operator is initialized, bound or dispatched again, and what one dispatch leaves must not show in the next.
 
-A case says which dispatch is repeated, and in which form; conformance/sequences has the calls. Forms and reasons: repetition.yaml.
+A case says which dispatch is repeated, and in which form; conformance/sequences has the calls. Forms and reasons: generator/plan/forms.yaml.
 
 | level | what there is |
 |---|---|
@@ -10,52 +10,26 @@ A case says which dispatch is repeated, and in which form; conformance/sequences
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from dmlcts.generator.case.build import build
 from dmlcts.generator.case.case import SEQUENCE, Case, is_beyond
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.desc_plan import DescPlan
+from dmlcts.generator.plan.forms import Form, copying_operator, forms
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps.usual import usual_run
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc, field_of
-from dmlcts.spec.reading.document import parse, read
 from dmlcts.spec.reading.loader import family_of, load, operator_names
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
 
-FILE = Path(__file__).with_name("repetition.yaml")
-
 IN_TURN = "in-turn"
 """The form that needs a second operator."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A form of repetition: what it repeats, and what is found by it. ``owned``: DirectML owns some inputs, if it may own any."""
-
-    label: str
-    repeats: str
-    reason: str
-    owned: bool = False
-
-
-@cache
-def forms() -> Mapping[str, Form]:
-    """The forms by label, the plainest first."""
-    return {label: Form(label, **row) for label, row in _table()["forms"].items()}
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = parse(read(FILE), FILE).data
-    return found
 
 
 def sequence_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -137,7 +111,7 @@ def _with_copy(case: Case | None) -> Case | None:
     """The case at the feature level that the copy needs too; None where no level has that."""
     if case is None:
         return None
-    plan = plan_of(load(_table()["copy"]))
+    plan = plan_of(load(copying_operator()))
     level = plan.level_of(copy_desc(case))
     if level is None:
         return None
@@ -153,7 +127,7 @@ def copied_output(case: Case) -> str:
 
 def copy_desc(case: Case) -> OperatorDesc:
     """The desc that copies an output of the case."""
-    operator, tensor = load(_table()["copy"]), case.desc.tensor(copied_output(case))
+    operator, tensor = load(copying_operator()), case.desc.tensor(copied_output(case))
     source, target = replace(tensor, flags=0), TensorDesc(tensor.data_type, tensor.sizes)
     tensors: dict[str, object] = {operator.inputs()[0].name: source, operator.outputs()[0].name: target}
     return OperatorDesc(operator.name, {field.name: tensors.get(field.name) for field in operator.fields})

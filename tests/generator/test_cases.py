@@ -15,8 +15,8 @@ import pytest
 from dmlcts.generator.case.case import LEVELS, REFERENCE, Binding, Case, Data, from_json, to_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.covering.cases import array_of
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.suite.repetition import forms
 from dmlcts.generator.suite.suite import MAKERS, find_case, make_cases, operator_cases
 from dmlcts.generator.values.special_sets import special_values
 from dmlcts.reference.registry import compute

@@ -1,8 +1,9 @@
 """Sequence cases: which forms each operator has at which level, and that a case says all that its sequence needs."""
 
 from dmlcts.generator.case.case import SEQUENCE, Case
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.suite.repetition import IN_TURN, copied_output, copy_desc, forms, owned_fields, sequence_cases
+from dmlcts.generator.suite.repetition import IN_TURN, copied_output, copy_desc, owned_fields, sequence_cases
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import family_of, load, operator_names

@@ -17,8 +17,8 @@ from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.suite.families import by_family
-from dmlcts.generator.suite.repetition import forms
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.untrusted.desc_json import write_desc

@@ -17,8 +17,9 @@ from dmlcts.conformance.sequences.execute import sequence_outcome
 from dmlcts.conformance.sequences.forms import FORMS
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.generator.case.case import Case
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.suite.repetition import forms, sequence_cases
+from dmlcts.generator.suite.repetition import sequence_cases
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.reading.loader import load
 

@@ -10,7 +10,7 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.faults.sequences import FAULTS, LEGAL
 from dmlcts.conformance.sequences.call_json import BY_NAME, read_calls
 from dmlcts.conformance.sequences.perform import Performer
-from dmlcts.generator.suite.repetition import forms
+from dmlcts.generator.plan.forms import forms
 from dmlcts.spec.reading.loader import load
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "sequences.md").read_text(encoding="utf-8")
