@@ -95,6 +95,18 @@ class _InitializedOnce(Performer):
         self.done.add(compiled.number)
 
 
+class _InitializerUsedOnce(Performer):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.used: set[int] = set()
+
+    def execute(self, record: Recorded, bound: Bound) -> None:
+        if id(record.dispatchable) not in self.used:
+            super().execute(record, bound)
+        if isinstance(record.dispatchable, Initializer):
+            self.used.add(id(record.dispatchable))
+
+
 class _SharedPersistent(Performer):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -264,6 +276,7 @@ FAULTS: Mapping[str, tuple[str, type[Performer]]] = {
     "cached-by-desc": ("gives the result of another operator with an equal desc", _CachedByDesc),
     "inputs-of-first-use": ("reads the inputs of an operator's first dispatch again", _InputsOfFirstUse),
     "initialized-once": ("does not initialize an operator a second time", _InitializedOnce),
+    "initializer-used-once": ("executes an initializer once, whatever it was reset to since", _InitializerUsedOnce),
     "persistent-shared": ("shares persistent memory between operators of one desc", _SharedPersistent),
     "owned-read-late": ("reads owned inputs where they were bound for initialization, at each dispatch", _SourceReadLate),
     "first-offsets": ("takes offsets from the first binding", _FirstOffsets),

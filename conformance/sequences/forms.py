@@ -93,9 +93,13 @@ def _turns(case: Case, repetition: Repetition, count: int) -> list[Turn]:
     return [_turn(case, number, repetition) for number in range(1, count + 1)]
 
 
-def _start(repetition: Repetition, turn: Turn, ranges: Mapping[str, Range], flags: tuple[str, ...] = ()) -> _Ready:
-    """Compiles and initializes the operator of a turn, with a table."""
+def _start(
+    repetition: Repetition, turn: Turn, ranges: Mapping[str, Range], flags: tuple[str, ...] = (), like: _Ready | None = None
+) -> _Ready:
+    """Compiles and initializes the operator of a turn, with a table; by the initializer of another operator, if one is given."""
     operator = repetition.script.operator(turn.case.desc, flags)
+    if like is not None:
+        operator = replace(operator, initializer=like.operator.initializer)
     table = repetition.script.table(operator)
     return _Ready(operator, table, _initialize(repetition, operator, turn, ranges))
 
@@ -190,7 +194,7 @@ def _two_of_one(case: Case, repetition: Repetition) -> None:
     third = _turn(case, 3, repetition, owned)
     one, other, last = (script.buffers(turn.layout.snapshot) for turn in repetition.turns)
     ready = _start(repetition, first, ranges_of(first.layout.dispatch, one))
-    twin = _start(repetition, second, ranges_of(second.layout.dispatch, other))
+    twin = _start(repetition, second, ranges_of(second.layout.dispatch, other), like=ready)
     _execute(repetition, ready, first, one)
     _execute(repetition, twin, second, other)
     _execute(repetition, ready, third, last)

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.reading.document import parse, read
 
 FILE = Path(__file__).with_name("forms.yaml")
@@ -15,12 +16,16 @@ FILE = Path(__file__).with_name("forms.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of repetition: what it repeats, and what is found by it. ``owned``: DirectML owns some inputs, if it may own any."""
+    """A form of repetition: what it repeats, and what is found by it.
+
+    ``owned``: DirectML owns some inputs, if it may own any. ``basis``: what its cases rest on, besides what is known of their operator.
+    """
 
     label: str
     repeats: str
     reason: str
     owned: bool = False
+    basis: str = DOCUMENTED
 
 
 @cache

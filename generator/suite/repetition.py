@@ -52,7 +52,8 @@ def _case(form: Form, choice: TypeChoice, desc: OperatorDesc, level: str) -> Cas
     owned = _with_owned_inputs(choice.plan, desc) if form.owned else desc
     parts = ("sequence", form.label, f"{len(next(desc.tensors())[1].sizes)}d")
     covers = (f"sequence/{form.label}", *(f"owned/{name}" for name in owned_fields(owned)))
-    return build("sequence", parts, owned, choice, level=level, expect=SEQUENCE, sequence=form.label, covers=covers)
+    more = {"basis": form.basis, "expect": SEQUENCE, "sequence": form.label}
+    return build("sequence", parts, owned, choice, level=level, covers=covers, **more)
 
 
 def owned_fields(desc: OperatorDesc) -> tuple[str, ...]:

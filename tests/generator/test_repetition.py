@@ -67,3 +67,8 @@ def test_an_output_is_copied_at_a_level_that_has_the_copy() -> None:
 
 def test_the_schema_of_cases_knows_the_forms() -> None:
     assert schema_of("dmlcts.generator.case", "case")["properties"]["sequence"]["enum"] == list(forms())
+
+
+def test_what_a_page_calls_an_error_is_asked_of_measured_behaviour_alone() -> None:
+    assert {case.basis for case in cases_of("GEMM") if case.sequence == "initialized-again"} == {"measured"}
+    assert {case.basis for case in cases_of("GEMM") if case.sequence != "initialized-again"} == {"documented"}
