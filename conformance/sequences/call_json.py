@@ -7,7 +7,7 @@ A call's name is its class's in lower case with hyphens; its members are the cla
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any
@@ -93,7 +93,7 @@ def _read(member: str, value: Any, find: Callable[[str], Operator], where: str) 
     if member == "desc":
         return read_desc(value, find, "desc")
     if member == "data":
-        return _read_bytes(value, where)
+        return read_bytes(value, where)
     if member == "to":
         return tuple(map(_read_slot, value)) if isinstance(value, list) else _read_slot(value)
     if member == "size":
@@ -101,7 +101,8 @@ def _read(member: str, value: Any, find: Callable[[str], Operator], where: str) 
     return tuple(value) if isinstance(value, list) else value
 
 
-def _read_bytes(value: dict[str, Any], where: str) -> bytes:
+def read_bytes(value: Mapping[str, Any], where: str) -> bytes:
+    """Bytes from their JSON. Raises CallError, and OverflowError for a number that the type cannot hold."""
     if "hex" in value:
         try:
             return bytes.fromhex(value["hex"])
