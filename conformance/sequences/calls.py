@@ -22,6 +22,30 @@ from dmlcts.spec.model.desc import OperatorDesc
 OK = "S_OK"
 """The code of a call that succeeded."""
 
+_CODES = {
+    OK: 0,
+    "E_FAIL": 0x80004005,
+    "E_INVALIDARG": 0x80070057,
+    "E_NOINTERFACE": 0x80004002,
+    "E_NOTIMPL": 0x80004001,
+    "E_OUTOFMEMORY": 0x8007000E,
+    "DXGI_ERROR_DEVICE_REMOVED": 0x887A0005,
+    "DXGI_ERROR_MORE_DATA": 0x887A0003,
+    "DXGI_ERROR_NOT_FOUND": 0x887A0002,
+    "DXGI_ERROR_SDK_COMPONENT_MISSING": 0x887A002D,
+    "DXGI_ERROR_UNSUPPORTED": 0x887A0004,
+}
+"""HRESULTs by name."""
+
+
+def code_number(code: str) -> int | str:
+    """The number of an HRESULT, by its name or as ``0x80070057``; the text itself if it is neither."""
+    try:
+        return _CODES[code] if code in _CODES else int(code, 16)
+    except ValueError:
+        return code
+
+
 DEVICE = 0
 """The number of the device that is there from the beginning."""
 
@@ -382,7 +406,7 @@ class Reply:
     @property
     def is_ok(self) -> bool:
         """Whether the call was performed, and succeeded."""
-        return self.code == OK and not self.removed and not self.unsupported
+        return code_number(self.code) == 0 and not self.removed and not self.unsupported
 
 
 Perform = Callable[[list[Call]], list[Reply]]

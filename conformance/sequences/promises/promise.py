@@ -21,7 +21,7 @@ from typing import Any
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to
 from dmlcts.conformance.sequences.call_json import CallError, call_name, read_bytes, read_calls
-from dmlcts.conformance.sequences.calls import OK, Call, Reply
+from dmlcts.conformance.sequences.calls import OK, Call, Reply, code_number
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
 from dmlcts.spec.reading.document import Document, parse, read
@@ -29,8 +29,6 @@ from dmlcts.spec.reading.loader import load
 from dmlcts.spec.reading.schema import validate
 
 MUST, MISUSE, UNDEFINED = "must", "misuse", "undefined"
-
-FOLDER = Path(__file__).parent
 
 _EXPECTED = ("gives", "removes")
 
@@ -45,7 +43,7 @@ class Expected:
 
     def problem(self, reply: Reply) -> str:
         """What is wrong with a reply; empty if nothing is."""
-        if reply.code not in self.codes:
+        if code_number(reply.code) not in map(code_number, self.codes):
             return f"gave {reply.code}, expected {' or '.join(self.codes)}{f': {reply.message}' if reply.message else ''}"
         if reply.removed != self.removes:
             return "removed the device" if reply.removed else "did not remove the device"
@@ -74,9 +72,14 @@ class Promise:
     measured: Mapping[str, str] | None = None
 
 
+def promises_folder() -> Path:
+    """The folder of the files."""
+    return Path(__file__).parent
+
+
 def promises() -> Iterator[Promise]:
     """Every promise, file by file. Raises SpecError."""
-    for file in sorted(FOLDER.glob("*.yaml")):
+    for file in sorted(promises_folder().glob("*.yaml")):
         yield from read_promises(file)
 
 

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.commands.specs.spec import command
 from dmlcts.conformance.faults.sequences import FaultySequences
 from dmlcts.conformance.sequences.calls import Call, Reply
 from dmlcts.conformance.sequences.perform import Performer
-from dmlcts.conformance.sequences.promises.promise import Promise, promise_outcome, promises, read_promises
+from dmlcts.conformance.sequences.promises.promise import Expected, Promise, promise_outcome, promises, read_promises
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.reading.document import SpecError
 
@@ -71,6 +73,14 @@ def test_what_breaks_a_promise_is_named(changes: Any, message: str) -> None:
     assert outcome(EVERY["REC-11"], Replies(at, **changes)) == (FAIL, message.replace("15", str(at)))
 
 
+def test_a_code_may_be_given_by_its_number() -> None:
+    assert outcome(EVERY["REC-11"], Replies(0, code="0x00000000"))[0] == PASS
+    refused = replace(EVERY["REC-11"], expected=(Expected(("E_INVALIDARG",)), *EVERY["REC-11"].expected[1:]))
+    assert outcome(refused, Replies(0, code="0x80070057"))[0] == PASS
+    assert outcome(refused, Replies(0, code="0x80004005"))[0] == FAIL
+    assert outcome(refused, Replies(0, code="no code"))[0] == FAIL
+
+
 def test_misuse_must_be_survived_and_no_more() -> None:
     assert outcome(EVERY["BIN-1"], Replies(4, code="E_INVALIDARG"))[0] == PASS
     assert outcome(replace(EVERY["BIN-1"], severity="must"), Replies(4, code="E_INVALIDARG"))[0] == FAIL
@@ -128,3 +138,16 @@ def test_an_id_may_stand_once_alone(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(RIGHT + RIGHT.split("promises:\n")[1], encoding="utf-8")
     with pytest.raises(SpecError, match="REC-1 is there twice"):
         read_promises(tmp_path / "a.yaml")
+
+
+def test_spec_check_reads_promises_too(tmp_path: Path) -> None:
+    file = tmp_path / "promises" / "a.yaml"
+    file.parent.mkdir()
+    for text, code, message in (
+        (RIGHT, 0, "1 file checked, 0 problems"),
+        (RIGHT.replace("severity: must", "severity: should"), 1, "1 file checked, 1 problem"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        checked = CliRunner().invoke(command, ["check", str(file)])
+        assert checked.exit_code == code, checked.output
+        assert message in checked.output
