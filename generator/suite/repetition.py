@@ -52,8 +52,8 @@ def _case(form: Form, choice: TypeChoice, desc: OperatorDesc, level: str) -> Cas
     owned = _with_owned_inputs(choice.plan, desc) if form.owned else desc
     parts = ("sequence", form.label, f"{len(next(desc.tensors())[1].sizes)}d")
     covers = (f"sequence/{form.label}", *(f"owned/{name}" for name in owned_fields(owned)))
-    more = {"basis": form.basis, "expect": SEQUENCE, "sequence": form.label}
-    return build("sequence", parts, owned, choice, level=level, covers=covers, **more)
+    case = build("sequence", parts, owned, choice, level=level, covers=covers, basis=form.basis)
+    return replace(case, expect=SEQUENCE, sequence=form.label)
 
 
 def owned_fields(desc: OperatorDesc) -> tuple[str, ...]:

@@ -108,13 +108,13 @@ def _promise(document: Document, index: int) -> Promise:
     entries = [*(beginnings[after] if after is not None else ()), *own]
     try:
         calls = read_calls([{name: value for name, value in each.items() if name not in _EXPECTED} for each in entries], load)
-        expected = tuple(_expected(each) for each in entries)
+        expected = tuple(_read_expected(each) for each in entries)
     except CallError as error:
         raise document.error((*path, "calls"), f"{data['id']}: {error}") from None
     return Promise(area=document.data["area"], calls=tuple(calls), expected=expected, **data)
 
 
-def _expected(entry: Mapping[str, Any]) -> Expected:
+def _read_expected(entry: Mapping[str, Any]) -> Expected:
     gives, removes = entry.get("gives"), entry.get("removes", False)
     if isinstance(gives, Mapping):
         value = gives["value"] if "value" in gives else read_bytes(gives, str(entry["call"]))
