@@ -55,6 +55,7 @@ RUN: dict[tuple[str, str], list[str]] = {
     ("docs/process-protocol.md", 'dmlcts run BIT_OR --backend "process:/usr/bin/python3 docs/example_host.py"'): [
         *("BIT_XOR", "-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
     ],
+    ("docs/sequences.md", "dmlcts run ADD CONVOLUTION -k sequence"): ["-n", "0"],
     ("docs/models.md", "dmlcts exec or.json"): [],
     ("docs/models.md", "dmlcts exec or.json --out outputs"): [],
     ("docs/models.md", "dmlcts judge or.json --expected outputs"): [],
@@ -105,6 +106,7 @@ PARSED = {
     "dmlcts kernels results --json": "results with code paths",
     "dmlcts kernels results --baseline older": "results with code paths",
     "dmlcts kernels results 3f2a9c0d1e5b7a48 --dump shaders": "DirectML.dll",
+    "dmlcts faults sequences --level core": "every operator; tests/conformance/sequences has some",
     "dmlcts replay MODEL.capture": "a client's capture",
     "dmlcts census *.capture --out census.json": "captures",
     "dmlcts census MODELS/*.capture --spec spec/measured/census": "captures",

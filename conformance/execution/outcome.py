@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +32,13 @@ HOST = "host"
 
 def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
     """Runs a dispatch. Returns the outcome if it did not complete, None if it did."""
+    return attempt_to(lambda: backend.run(dispatch))
+
+
+def attempt_to(act: Callable[[], object]) -> Outcome | None:
+    """Has a backend do something. Returns the outcome if it did not complete, None if it did."""
     try:
-        backend.run(dispatch)
+        act()
     except Rejected as error:
         message = f"refused at {error.stage}{f' with {error.code}' if error.code else ''}: {error}"
         return Outcome(FAIL, message, evidence={"stage": error.stage, "code": error.code, **written_by(error)})

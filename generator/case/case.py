@@ -12,6 +12,7 @@ Expectations:
 | ``rejection`` | the backend rejects the desc or the bindings |
 | ``relation`` | the law of that label holds for generated data (conformance/properties/relations) |
 | ``agreement`` | as ``reference``, for data, sizes and layouts that Hypothesis chooses |
+| ``sequence`` | each dispatch of a sequence of calls gives what it gives alone (conformance/sequences) |
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ APART, INPUTS, ALL = "", "inputs", "all"
 """Which tensors have parts of one resource: none, the inputs, or all."""
 
 REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "rejection", "relation", "agreement"
+SEQUENCE = "sequence"
+"""Also the kind of such cases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class Case:
     ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are
     further checks: ``gaps`` (bytes between strided elements must not change) and ``zero-sign``. ``rule`` is the rule that a rejection case
     breaks, and ``base_types`` are the data types of the valid desc that it changes. ``offset`` is where the first tensor begins in its resource (a multiple of 16; the others elsewhere), and ``resource`` says
-    which tensors share one. Pickling stores only the operator's name, so the operator must be one of the package's own.
+    which tensors share one. ``sequence`` is the form of a sequence case (generator/suite/repetition). Pickling stores only the operator's name, so the operator must be one of the package's own.
     """
 
     id: str
@@ -106,6 +109,7 @@ class Case:
     rule: str = ""
     base_types: tuple[str, ...] = ()
     relation: str = ""
+    sequence: str = ""
     note: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -139,6 +143,7 @@ def to_json(case: Case) -> dict[str, Any]:
         "rule": case.rule,
         "base_types": list(case.base_types),
         "relation": case.relation,
+        "sequence": case.sequence,
         "note": case.note,
     }
     if case.offset != OFFSETS[0]:
@@ -174,6 +179,7 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
         rule=data.get("rule", ""),
         base_types=tuple(data.get("base_types", ())),
         relation=data.get("relation", ""),
+        sequence=data.get("sequence", ""),
         note=data.get("note", ""),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dmlcts.generator.case.case import MOST_OFFSET, REJECTION, RELATION, VALUES, Case, from_json
+from dmlcts.generator.case.case import MOST_OFFSET, REJECTION, RELATION, SEQUENCE, VALUES, Case, from_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.generator.values.special_sets import SPECIAL
@@ -77,6 +77,10 @@ def _problems(case: Case) -> Iterator[str]:
     tensors = dict(case.desc.tensors())
     if case.expect == RELATION and case.relation not in {relation.label for relation in case.operator.relations}:
         yield f"relation: {case.operator.name} has no relation {case.relation!r}"
+    if (case.expect == SEQUENCE) != bool(case.sequence):
+        yield "sequence: a case that expects a sequence has a form, and no other does"
+    if case.expect == SEQUENCE and (case.in_place or case.bindings or case.resource):
+        yield "sequence: each tensor of a sequence has a resource of its own, and a usual binding"
     holders = tensors | _variables(case, tensors)
     if case.feature_level not in abi().feature_levels:
         yield f"feature_level: unknown; known: {', '.join(abi().feature_levels)}"

@@ -30,6 +30,7 @@ TITLES = {
     "negative": "Descs and bindings that must be rejected: each breaks one rule.",
     "property": "Agreement with the reference, and laws between outputs, on many random examples.",
     "random": "Random valid dispatches: sizes, strides and offsets beyond those that combinations have.",
+    "sequence": "The operator initialized, bound and dispatched again: what one dispatch leaves must not show in the next.",
     "huge": "Byte offsets and strides beyond 2^32, with few elements.",
 }
 """A description of each kind of case, in the order of the module."""

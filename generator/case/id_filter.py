@@ -20,7 +20,8 @@ WORDS = (
     "example sizes huge stride offset values part layout single slack total-size binding alignment owned all in-place on is offset any resource-all "
     "resource-inputs data gaps negative property agreement random network typical plain "
     "absent true false enum operator domain value count missing with without data-type unknown dimension-count of ones sizes zero alike "
-    "larger smaller exchanged alone padded flags alignment below-size strides overlap every unbound same-width owned_by_dml beside short at-most window etc"
+    "larger smaller exchanged alone padded flags alignment below-size strides overlap every unbound same-width owned_by_dml beside short at-most window etc "
+    "sequence again other-buffers other-offsets initialized-again two-of-one side-by-side in-turn recorded-once"
 )
 """Words in ids that are in neither a spec nor the ABI: kinds of cases, and of invalid changes."""
 

@@ -15,6 +15,7 @@ from dmlcts.generator.case.case import Case
 from dmlcts.generator.case.inputs import data_values
 from dmlcts.generator.negative.cases import unenforced_rules
 from dmlcts.generator.plan.attributes import NotGenerable, choice_labels
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.sweeps.networks import label_of, promised_networks
 from dmlcts.generator.sweeps.special_values import special_set
@@ -173,6 +174,10 @@ def _reference(operator: Operator) -> Iterator[str]:
     yield "reference"
 
 
+def _sequences(operator: Operator) -> Iterator[str]:
+    return (f"sequence/{form}" for form in forms())
+
+
 COLUMNS = {
     "support": _support,
     "attributes": _attributes,
@@ -183,6 +188,7 @@ COLUMNS = {
     "rejections": _rejections,
     "relations": _relations,
     "networks": _networks,
+    "sequences": _sequences,
     "reference": _reference,
 }
 """Every kind of promise, and the function that lists an operator's labels of it."""

@@ -108,6 +108,8 @@ def shared_facts(case: Case) -> Facts:
         found["the broken rule"] = case.rule
     if case.relation:
         found["the law"] = case.relation
+    if case.sequence:
+        found["the form of the sequence"] = case.sequence
     if any(tensor.flags for tensor in tensors):
         found["a tensor is OWNED_BY_DML", "no tensor is OWNED_BY_DML"] = True
     if case.expect == REJECTION:

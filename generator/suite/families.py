@@ -10,6 +10,7 @@ from dmlcts.generator.covering.cases import combination_cases, editions, unfused
 from dmlcts.generator.negative.cases import negative_cases
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.random.cases import random_cases
+from dmlcts.generator.suite.repetition import sequence_cases
 from dmlcts.generator.sweeps.critical_sizes import critical_size_cases
 from dmlcts.generator.sweeps.memory import gap_cases, huge_cases
 from dmlcts.generator.sweeps.networks import network_cases
@@ -81,6 +82,11 @@ FAMILIES = (
     Family(negative_cases, "descs and bindings that break one rule each", "what is accepted and must be rejected"),
     Family(property_cases, "laws, and agreement for data that a search draws", "errors that no listed value shows"),
     Family(random_cases, "random valid dispatches, chosen to meet rare conditions", "conditions that nobody thought of"),
+    Family(
+        sequence_cases,
+        "sequences: initialized, bound, dispatched and submitted again",
+        "what one dispatch leaves that shows in the next",
+    ),
     Family(huge_cases, "offsets and strides beyond 2^32 bytes", "byte offsets in 32 bits"),
 )
 

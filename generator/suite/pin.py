@@ -4,7 +4,7 @@
 
 A level's line is about the cases that this level adds: how many, a hash of their ids, and one of what stands behind each id: desc, data,
 bindings, expectation and tolerance. At levels smoke and core the bytes of all inputs are hashed too, so that a changed recipe shows. Level full has
-too many for that: there the hash has the recipe's name and parameters. The order of cases does not count, nor do notes and labels of coverage.
+too many for that: there the hash has the recipe's name and parameters. Sequences have lines of their own, such as ``core/sequences``. The order of cases does not count, nor do notes and labels of coverage.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dmlcts.generator.case.case import HUGE, LEVELS, RELATION, Case, to_json
+from dmlcts.generator.case.case import HUGE, LEVELS, RELATION, SEQUENCE, Case, to_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import operator_cases
@@ -28,6 +28,10 @@ from dmlcts.spec.reading.promises import NO_PROMISE, plain
 FILE = Path(__file__).with_name("pins.txt")
 """The lines of all operators, by name and level."""
 
+_SEQUENCES = "/sequences"
+_LINES = tuple(f"{level}{kind}" for kind in ("", _SEQUENCES) for level in LEVELS)
+"""The lines of an operator that has cases of every level and kind, in their order."""
+
 _WITH_BYTES = ("smoke", "core")
 _NO_CONTENT = ("id", "level", "covers", "note")
 _DIGITS = 12
@@ -35,7 +39,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pin:
-    """The cases that a ``level`` adds to an operator: how many, and hashes of their ids and contents."""
+    """The cases that a ``level`` adds to an operator (``core``, ``core/sequences``): how many, and hashes of their ids and contents."""
 
     operator: str
     level: str
@@ -59,11 +63,11 @@ class Pin:
 def pins_of(name: str) -> list[Pin]:
     """The pins of an operator, a level after another. Raises SpecError, NotGenerable."""
     operator = load(name)
-    cases: dict[str, list[Case]] = {level: [] for level in LEVELS}
+    cases: dict[str, list[Case]] = {line: [] for line in _LINES}
     for case in (*operator_cases(name), *huge_cases(plan_of(operator), HUGE)):
-        cases[case.level].append(case)
+        cases[f"{case.level}{_SEQUENCES}" if case.kind == SEQUENCE else case.level].append(case)
     shared = _expectation(operator)
-    return [_pin(name, level, cases[level], shared) for level in LEVELS if cases[level]]
+    return [_pin(name, line, cases[line], shared) for line in _LINES if cases[line]]
 
 
 def _pin(name: str, level: str, cases: Iterable[Case], shared: Mapping[str, Any]) -> Pin:
@@ -72,7 +76,7 @@ def _pin(name: str, level: str, cases: Iterable[Case], shared: Mapping[str, Any]
         count += 1
         ids.update(case.id.encode() + b"\n")
         contents.update(_content(case, shared))
-        if level in _WITH_BYTES and case.expect != RELATION:  # a law's data are those of its variables
+        if level.removesuffix(_SEQUENCES) in _WITH_BYTES and case.expect != RELATION:  # a law's data are those of its variables
             for tensor, values in sorted(inputs(case).items()):
                 contents.update(tensor.encode() + values.tobytes())
     return Pin(name, level, count, ids.hexdigest()[:_DIGITS], contents.hexdigest()[:_DIGITS])
@@ -101,7 +105,7 @@ def read_pins(file: Path = FILE) -> dict[tuple[str, str], Pin]:
 
 def write_pins(pins: Iterable[Pin], file: Path = FILE) -> None:
     """Writes pins, by operator and level."""
-    ordered = sorted(pins, key=lambda pin: (pin.operator, LEVELS.index(pin.level)))
+    ordered = sorted(pins, key=lambda pin: (pin.operator, _LINES.index(pin.level)))
     file.write_text("".join(f"{pin}\n" for pin in ordered), encoding="utf-8", newline="\n")
 
 

@@ -29,6 +29,7 @@ from dmlcts.reports.record.record import (
     PASS,
     REPLAY,
     SEARCH,
+    SEQUENCES,
     STATUSES,
     UNSUPPORTED,
     WAIVED,
@@ -223,7 +224,7 @@ def is_required(requirement: str, result: Result) -> bool:
     """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, or ``validation``) covers a result."""
     if requirement == VALIDATION:
         return result.kind == NEGATIVE
-    if result.undeclared == VALIDATION:
+    if result.undeclared in (VALIDATION, SEQUENCES):
         return False
     operator, _, data_type = requirement.partition("/")
     return operator in ("*", result.operator) and data_type in ("*", result.data_type)
@@ -267,6 +268,7 @@ def _statement(
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
     supported = share_text(_count_supported(results), total)
     level = _BELOW.get(manifest.level, manifest.level) if undeclared.pop(MEMORY, 0) else manifest.level
+    alone = ", each dispatch by itself" if undeclared.pop(SEQUENCES, 0) else ""
     target = f"{target}, level {level}" if level else target
     numbers = f"of {total:,} {cases}, {passed:,} passed{f', {rest}' if rest else ''} ({supported} supported)" if total else ""
     covered = list(_right_results(results))
@@ -283,7 +285,7 @@ def _statement(
     partial = ", which is not the whole feature level" if undeclared.keys() - _OPTIONAL else ""
     declared = f", within what it declares{partial}" if undeclared else ""
     judged = f", with {loose}" if (loose := loose_policies(manifest.backend)) else ""
-    claim = f"{verb} {target}, for {_scope(covered)}{declared}{judged}{_restriction(manifest)}"
+    claim = f"{verb} {target}, for {_scope(covered)}{alone}{declared}{judged}{_restriction(manifest)}"
     aside = f"; {rest}, which the claim excludes" if rest else ""
     sentence = f"{subject} {claim}: {passed:,} of {total:,} {cases} passed, {supported} supported{aside}."
     return Statement(basis, True, claim, sentence, tuple(results))

@@ -20,8 +20,9 @@ FILE = "explanations.json"
 MOST_SHOWN = 10
 """How many are shown where there is little room; the file has all."""
 
-DISPATCHES, REJECTIONS, LAWS, UNKNOWN, NOT_MADE, BEYOND, PAIRS = "", "rejection", "law", "unknown", "not made", "beyond", "pairs"
-"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, cases of which only the id is known
+DISPATCHES, REJECTIONS, LAWS, REPETITIONS = "", "rejection", "law", "sequence"
+UNKNOWN, NOT_MADE, BEYOND, PAIRS = "unknown", "not made", "beyond", "pairs"
+"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, sequences of dispatches, cases of which only the id is known
 (the suite does not have them, or would need minutes to make them), cases of a higher level that were not looked at, as they fail like those of a lower one, and pairs of values (then ``inside`` are pairs, ``failing`` of them
 ran in no case, ``conditions`` are values that never ran, and ``outside`` are the pairs without any of these)."""
 

@@ -16,6 +16,8 @@ from dmlcts.reports.record.record import (
     PASS,
     REPLAY,
     SEARCH,
+    SEQUENCE,
+    SEQUENCES,
     UNEXPECTED_PASS,
     WAIVED,
     Manifest,
@@ -92,6 +94,7 @@ _EXCLUDED: dict[str, Callable[[Result, Mapping[str, Any]], bool]] = {
     "data type": lambda result, backend: bool(backend.get("data_types")),
     "validation": lambda result, backend: result.kind == NEGATIVE and not backend.get("validates", True),
     "memory": lambda result, backend: True,
+    SEQUENCES: lambda result, backend: result.kind == SEQUENCE,
 }
 """Whether a description excludes a case, by what a result says that it excludes."""
 

@@ -32,6 +32,12 @@ NEGATIVE = "negative"
 MEMORY = "memory"
 """Why a case is unsupported that the backend does not exclude: the machine lacks memory for it."""
 
+SEQUENCE = "sequence"
+"""The kind of a case that initializes, binds or dispatches an operator again."""
+
+SEQUENCES = "sequences"
+"""Why a case is unsupported that repeats calls beyond one dispatch: nothing performs them on the backend."""
+
 STDERR = "stderr"
 """The evidence of what a backend's program wrote to standard error before it rejected a case or reported a fault."""
 

@@ -15,6 +15,7 @@ import pytest
 from dmlcts.generator.case.case import LEVELS, REFERENCE, Binding, Case, Data, from_json, to_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.covering.cases import array_of
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import MAKERS, find_case, make_cases, operator_cases
 from dmlcts.generator.values.special_sets import special_values
@@ -72,6 +73,7 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         "negative": 282,
         "property": choices * (1 + 3),
         "random": len(array_of(plan_of(load("ELEMENT_WISE_BIT_SHIFT_RIGHT")), "full").random),
+        "sequence": 2 * len(forms()),
     }
 
 

@@ -68,6 +68,7 @@ COLUMN_OF_MAKER = {
     "value_cases": "values",
     "negative_cases": "rejections",
     "property_cases": "relations",
+    "sequence_cases": "sequences",
 }
 
 

@@ -82,6 +82,17 @@ def test_level_huge_is_not_claimed_where_memory_was_lacking() -> None:
     assert not claim_of(run(result(FAIL), result(number=1), level="huge")).claim
 
 
+def test_who_takes_part_in_no_sequences_claims_each_dispatch_by_itself() -> None:
+    alone = replace(result(UNSUPPORTED, 1, undeclared="sequences"), kind="sequence")
+    claim = claim_of(run(result(), alone))
+    assert claim.ok
+    assert claim.claim.endswith(f"for 1 operator ({ROUND}) in 1 data type (FLOAT16), each dispatch by itself")
+    assert claim.sentence.endswith("1 of 2 documented cases passed, 50 % supported; 1 unsupported, which the claim excludes.")
+    assert claim.statements[0].undeclared_counts == {"sequences": 1}
+    assert not is_required(f"{ROUND}/*", alone)
+    assert "by itself" not in claim_of(run(result())).claim
+
+
 def test_a_waived_case_keeps_the_claim_and_is_named() -> None:
     claim = claim_of(of(**{PASS: 5, WAIVED: 2}))
     assert claim.ok

@@ -53,14 +53,18 @@ class Sent(NamedTuple):
     execute: bool
 
 
-def open_hosted(spec: str, shown: str) -> ProcessBackend:
+class HostedBackend(ProcessBackend):
+    """A Python class in a child process, which lasts from one dispatch to the next as it would in this process."""
+
+
+def open_hosted(spec: str, shown: str) -> HostedBackend:
     """A backend of ``open_in_process`` in a child process. ``shown`` is what the user called it.
 
     Raises:
         BackendUnavailable: the child cannot be started, or the backend cannot be made or does not describe itself.
     """
     argv = [sys.executable, "-P", "-m", __name__, spec]  # -P: a file in the current folder replaces no module of Python
-    return ProcessBackend(argv, environment=child_environment(), request=run_request, shown=shown, closed=CLOSED)
+    return HostedBackend(argv, environment=child_environment(), request=run_request, shown=shown, closed=CLOSED)
 
 
 def child_environment() -> dict[str, str]:

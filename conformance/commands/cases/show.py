@@ -17,6 +17,7 @@ from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.suite.families import by_family
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.spec.reading.loader import load, operator_names
@@ -111,6 +112,9 @@ def _print_case(case: Case) -> None:
     out.print(f"[bold]{escape(case.id)}[/]")
     out.print(f"{case.kind} case of level {case.level}; basis {case.basis}; promised from feature level {case.feature_level} on")
     expected = {"rejection": f"must be rejected: it breaks {case.rule}", "relation": f"must satisfy the law {case.relation}"}
+    if case.sequence:
+        form = forms()[case.sequence]
+        expected[case.expect] = f"repeats {form.repeats}; each dispatch must give what it gives alone. It finds {form.reason}"
     out.print(escape(expected.get(case.expect, f"expected: {case.expect}")))
     if case.in_place:
         out.print("in place: " + ", ".join(f"{output} on {alias}" for output, alias in case.in_place.items()))

@@ -17,6 +17,7 @@ from dmlcts.conformance.commands.specs import spec_coverage, spec_factors, spec_
 from dmlcts.conformance.commands.specs.spec_show import print_operator
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, count_of
+from dmlcts.conformance.sequences.promises.promise import promises_folder, read_promises
 from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.written import written_wrong
 from dmlcts.generator.covering.cases import arrays_of, is_stale
@@ -111,7 +112,7 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
 
     Of files that are given it also says what a right spec may lack.
     """
-    folders = (operators_folder(), profiles_folder(), measured_folder())
+    folders = (operators_folder(), profiles_folder(), measured_folder(), promises_folder())
     every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
     chosen = files or every
     problems = [{"file": str(file), "problem": problem} for file in chosen for problem in _problems(file)]
@@ -141,6 +142,9 @@ def _problems(file: Path) -> Iterator[str]:
         if file.parent.name == "census":
             checked_census(read(file), file)
             return
+        if file.parent.name == promises_folder().name:
+            read_promises(file)
+            return
         if file.parent.name == "profiles":
             load_document(read(file), file)
         else:
@@ -156,7 +160,7 @@ def _problems(file: Path) -> Iterator[str]:
 
 def _advice(file: Path) -> Iterator[str]:
     """What the right spec of an operator may lack, and what to do next."""
-    if file.parent.name in ("measured", "census", "profiles"):
+    if file.parent.name in ("measured", "census", "profiles", promises_folder().name):
         return
     operator = load_file(file, measured_folder())
     yield from (f"{operator.name}: {hint}" for hint in hints(operator))

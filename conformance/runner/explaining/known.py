@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dmlcts.conformance.runner.explaining.kernels import labels, with_kernels
-from dmlcts.generator.case.case import AGREEMENT, LEVELS, REJECTION, RELATION, Case
+from dmlcts.generator.case.case import AGREEMENT, LEVELS, REJECTION, RELATION, SEQUENCE, Case
 from dmlcts.generator.covering.cases import is_stale
 from dmlcts.generator.facts.explanations import Facts, Flags, facts_of
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.random.fuzz_cases import SeenTriples, find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.reports.explain.explanation import DISPATCHES, LAWS, REJECTIONS
+from dmlcts.reports.explain.explanation import DISPATCHES, LAWS, REJECTIONS, REPETITIONS
 from dmlcts.reports.explain.symptom import symptom_of
 from dmlcts.reports.record.record import FAILURES, NOT_RUN, REPLAY, SEARCH, UNSUPPORTED, Record, Result
 from dmlcts.spec.reading.document import SpecError
@@ -24,7 +24,7 @@ from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.rules.shape import FAILURES as SHAPE_FAILURES
 from dmlcts.spec.untrusted.desc_json import DescError, read_desc
 
-GROUPS = {REJECTION: REJECTIONS, RELATION: LAWS, AGREEMENT: LAWS}
+GROUPS = {REJECTION: REJECTIONS, RELATION: LAWS, AGREEMENT: LAWS, SEQUENCE: REPETITIONS}
 """The group of a case by what it expects; every other is dispatched."""
 
 EXCLUDED = "excluded"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from dmlcts.conformance.runner.explaining.known import suite_cases
-from dmlcts.generator.case.case import REJECTION, Case
+from dmlcts.generator.case.case import REJECTION, SEQUENCE, Case
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import Model, model_of
@@ -31,7 +31,9 @@ def pairs_left_out(operator: str, results: Sequence[Result]) -> Iterator[Explana
     Nothing where all pairs ran that were selected, or none: of an operator that is not supported at all there is no more to say.
     """
     statuses = {result.case: result.status for result in results if not result.undeclared}  # what is excluded is no news
-    cases = [case for case in suite_cases(operator, LEVEL).values() if case.expect != REJECTION and case.id in statuses]
+    cases = [
+        case for case in suite_cases(operator, LEVEL).values() if case.expect not in (REJECTION, SEQUENCE) and case.id in statuses
+    ]
     ran = [case for case in cases if statuses[case.id] not in (UNSUPPORTED, NOT_RUN)]
     lacking = [case for case in cases if statuses[case.id] == UNSUPPORTED]
     if not ran or not lacking:

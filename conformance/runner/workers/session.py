@@ -24,7 +24,8 @@ from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
 from dmlcts.conformance.runner.planning.options import RunOptions, read_case
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
-from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, to_json
+from dmlcts.conformance.sequences.execute import execute_sequence
+from dmlcts.generator.case.case import AGREEMENT, RELATION, SEQUENCE, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
 from dmlcts.reports.claim.claim import REQUIRED, is_required
@@ -67,7 +68,9 @@ class Session:
             return self._run(case, self.backend)
         self.traced.begin()
         result = self._run(case, self.backend)
-        return replace(result, paths=self.traced.distinct() if case.expect in (RELATION, AGREEMENT) else self.traced.first())
+        return replace(
+            result, paths=self.traced.distinct() if case.expect in (RELATION, AGREEMENT, SEQUENCE) else self.traced.first()
+        )
 
     def _run(self, case: Case, backend: Backend) -> Result:
         if case.expect in (RELATION, AGREEMENT):
@@ -75,6 +78,8 @@ class Session:
             return self.settle(execute_property(case, backend, self.info, self.options.timeout, examples, self.options.seed))
         if case.kind == DRAWN:
             return self._settle_search(case, *execute_drawn(case, backend, self.info, self.options.timeout, self.causes))
+        if case.expect == SEQUENCE:
+            return self.settle(execute_sequence(case, backend, self.info, self.options.timeout))
         return self.settle(execute(case, backend, self.info, self.options.timeout))
 
     def _settle_search(self, case: Case, result: Result, cause: Cause | None) -> Result:

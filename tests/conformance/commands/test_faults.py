@@ -297,3 +297,25 @@ def test_shards_have_every_operator_once(monkeypatch: pytest.MonkeyPatch) -> Non
         done = invoke("--shard", shard)
         assert done.exit_code != 0
         assert message in str(done.exception)
+
+
+def test_faults_of_sequences_are_found_and_legal_variations_are_not() -> None:
+    result = CliRunner().invoke(command, ["sequences", "CONVOLUTION", "--level", "core", "-k", "barriers or late-execution"])
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 faults are found, and 0 of 1 legal variations are called faults" in result.stdout
+    assert "1 of 1 operators, first by CONVOLUTION/FLOAT32/sequence/in-turn/4d" in result.stdout
+
+
+def test_a_fault_of_sequences_that_no_case_finds_is_a_failure() -> None:
+    arguments = ["sequences", "ELEMENT_WISE_ADD", "--level", "core", "-k", "barriers"]  # there is but the plainest form
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == 1
+    assert "0 of 1 faults are found" in result.stdout
+    (found,) = json.loads(CliRunner().invoke(command, [*arguments, "--json"]).stdout)
+    assert (found["label"], found["case"], found["operators"]) == ("no-barriers", "", 0)
+
+
+def test_no_fault_of_sequences_of_that_name_is_a_usage_error() -> None:
+    result = CliRunner().invoke(command, ["sequences", "-k", "nonsense"])
+    assert result.exit_code != 0
+    assert "no fault of sequences matches 'nonsense'" in str(result.exception)

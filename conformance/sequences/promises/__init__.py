@@ -1,0 +1,1 @@
+"""What the documentation promises beyond single operators, as sequences with what each call must give: a file an area."""
