@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.process.process import ProcessBackend
+from dmlcts.conformance.backends.python.in_process import Watched
 from dmlcts.conformance.backends.python.python_host import HostedBackend
-from dmlcts.conformance.execution.traced import inner
+from dmlcts.conformance.execution.traced import Traced
 from dmlcts.conformance.sequences.calls import Perform
 from dmlcts.conformance.sequences.perform import Performer
 
@@ -13,11 +14,13 @@ from dmlcts.conformance.sequences.perform import Performer
 def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None:
     """What performs a sequence on a backend; None if nothing does.
 
-    A backend with a method ``perform`` gets the calls as they are. Python classes, in a process of their own or not, run the dispatches one after
-    another. A program that speaks version 1 of the process protocol is asked for none: it makes everything anew for each request, so that
+    A backend in this process with a method ``perform`` gets the calls as they are. Python classes, in a process of their own or not, run the
+    dispatches one after another. A program that speaks version 1 of the process protocol is asked for none: it makes everything anew for each request, so that
     a pass would say nothing about what lasts longer than a dispatch.
     """
-    whole = inner(backend)  # that notes code paths is no part of it
+    whole = backend
+    while isinstance(whole, Traced | Watched):  # what notes code paths, or looks for late writes, is no part of it
+        whole = whole.backend
     own: Perform | None = getattr(whole, "perform", None)
     if own is not None:
         return own

@@ -7,6 +7,7 @@ import pytest
 
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.process.process import ProcessBackend
+from dmlcts.conformance.backends.python.in_process import InProcess
 from dmlcts.conformance.backends.python.python_host import open_hosted
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.faults.sequences import FAULTS, LEGAL, FaultySequences
@@ -184,6 +185,11 @@ def test_a_python_class_in_a_process_of_its_own_takes_part() -> None:
         assert outcome(form("recorded-once"), backend) == (PASS, "")
     finally:
         backend.close()
+
+
+def test_a_class_in_this_process_may_perform_sequences_itself() -> None:
+    assert outcome(form("again"), InProcess(lambda: FaultySequences("stale-result")))[0] == FAIL
+    assert outcome(form("again"), InProcess(ReferenceBackend)) == (PASS, "")
 
 
 def test_a_session_runs_sequences_like_any_case() -> None:
