@@ -66,8 +66,9 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
     assert counts == {
         "example": 3,
         "table": choices,
-        # Two sets of A by one of B; at even sizes, in two long dimensions; at uneven ones and in three layouts, both for each choice of types in one.
-        "values": choices * 2 * 1 + 3 * 2 + choices * 2 + (2 + choices) * 2,
+        # Two sets of A by one of B; at even sizes, in two long dimensions; at uneven ones and in three layouts, both for each choice of types in one;
+        # and one operand at the place of both.
+        "values": choices * 2 * 1 + 3 * 2 + choices * 2 + (2 + choices) * 2 + choices,
         "sizes": choices * 2 + 204 + 315,  # large ones, those on which kernels turn, and plain ones
         "gaps": choices * 3,
         "negative": 282,

@@ -232,7 +232,7 @@ def run_and_report(
     Returns the record, and which signal stopped the run. A search is ``endless``. To ``simplify`` is to run the smallest case of each
     explanation again, with ever fewer things unusual, after the reports are written, and to write them once more. Raises as ``run_selected``, and Exit if there is no record.
     """
-    from dmlcts.conformance.backends.backend import BackendUnavailable
+    from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable
     from dmlcts.conformance.commands.results.summary import print_summary
     from dmlcts.conformance.commands.results.supplement import SpecSupplement
     from dmlcts.conformance.runner.exit_code import EXIT_INTERRUPTED
@@ -257,7 +257,7 @@ def run_and_report(
             click.echo(f"interrupted{hint}", err=True)
             raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
         if simplify and not record.manifest.interrupted:
-            with suppress(KeyboardInterrupt, BackendUnavailable):  # the reports lie there already
+            with suppress(KeyboardInterrupt, BackendUnavailable, BackendFault):  # the reports lie there already
                 simpler = with_simplest(explanations, options.backend)
                 if any(each.simplest for each in simpler):
                     explanations = simpler

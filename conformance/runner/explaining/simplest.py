@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 
+from dmlcts.conformance.backends.backend import BackendFault
 from dmlcts.conformance.backends.opening import open_backend, separate_process
 from dmlcts.conformance.properties.simplified import simplify
 from dmlcts.generator.suite.suite import find_case
@@ -35,5 +37,6 @@ def with_simplest(explanations: Sequence[Explanation], spec: str, seconds: float
                 simpler = simplify(case, backend, info, _TIMEOUT, min(until, monotonic() + _SECONDS_EACH))
                 found[each.example] = simpler.text if simpler else ""
     finally:
-        backend.close()
+        with suppress(BackendFault):  # the run has told how it ends
+            backend.close()
     return [replace(each, simplest=found.get(each.example, "")) for each in explanations]

@@ -10,6 +10,7 @@ from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.python.in_process import InProcess
 from dmlcts.conformance.backends.python.python_host import open_hosted
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.execution.traced import Traced
 from dmlcts.conformance.faults.sequences import FAULTS, LEGAL, FaultySequences
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
@@ -17,6 +18,7 @@ from dmlcts.conformance.sequences.calls import Call, Reply
 from dmlcts.conformance.sequences.execute import sequence_outcome
 from dmlcts.conformance.sequences.forms import FORMS
 from dmlcts.conformance.sequences.perform import Performer
+from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
@@ -200,3 +202,11 @@ def test_a_session_runs_sequences_like_any_case() -> None:
     assert found.repro == f"dmlcts run --backend reference --case {case.id}"
     assert found.evidence["dispatch"] == 2
     assert found.mismatches
+
+
+def test_a_program_takes_no_part_whatever_is_noted_of_it() -> None:
+    """Noting its code paths made it look like a Python class, whose single dispatches say what lasts."""
+    program = ProcessBackend.__new__(ProcessBackend)
+    assert perform_on(program) is None
+    assert perform_on(Traced(program)) is None
+    assert perform_on(Traced(ReferenceBackend())) is not None
