@@ -19,6 +19,8 @@ from dmlcts.spec.reading.promises import spec_version
 
 pytest_plugins = ["pytester"]
 
+references()  # before pytester notes which modules there are: it forgets those that come later, and stages can be named only once
+
 Pytest = Callable[..., tuple[int, str]]
 
 HOSTS = Path(__file__).parents[2] / "hosts"
@@ -39,7 +41,6 @@ def under_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> 
     """Runs pytest on a folder; gives its exit code and its output."""
     monkeypatch.syspath_prepend(str(HOSTS))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    references()  # pytester forgets the modules that are first imported during its run, and stages can be named only once
 
     def run(folder: Path, *options: object) -> tuple[int, str]:
         done = pytester.runpytest_inprocess("-rA", "-p", "no:cacheprovider", "--rootdir", folder, folder, *map(str, options))
