@@ -6,7 +6,7 @@ after another, and is answered by one ``Reply``. How they look in JSON and YAML:
 
 Three things keep a sequence short, as it is often written by hand:
 
-- what the suite need not say is left out: a table without a heap lies in one that its performer has, large enough;
+- defaults are left out: a table without a heap lies in one that its performer has, large enough;
 - sizes that only the implementation knows are written as ``SizeOf``: the temporary or persistent bytes of an object;
 - a range of no bytes is no binding (DML_BINDING_TYPE_NONE): who needs no temporary memory has none bound.
 """

@@ -282,7 +282,7 @@ def changed_cases(older: Path, options: RunOptions, processes: int, terminal: Co
         )
     record = read_run(older)
     if not any(result.paths for result in record.results):
-        raise UsageError(f"{older}: no result has code paths, so nothing can be said of what changed")
+        raise UsageError(f"{older}: no result has code paths, so what changed is not known")
     with mapper(processes if processes > 1 else 0) as each:
         found = changed_since(options, record, each)
     terminal.print(found.text, markup=False, highlight=False)

@@ -6,7 +6,7 @@ it ``gives``, if that is not S_OK alone: one or several HRESULTs, bytes in the f
 
 | severity | what is demanded |
 |---|---|
-| must | what is said, exactly: a client relies on it, or a page states it plainly |
+| must | exactly what the promise says: a client relies on it, or a page states it plainly |
 | misuse | that the calls are refused or survived: any HRESULT, and no crash |
 | undefined | nothing: it is never asked |
 """

@@ -1,4 +1,4 @@
-"""Sequences on a backend that runs single dispatches: a dispatch is a sequence written short, and what is not performed is said."""
+"""Sequences on a backend that runs single dispatches: a dispatch is a sequence written short, and what is not performed answers so."""
 
 from typing import Any
 
