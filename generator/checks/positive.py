@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.checks.given import Check, OperatorCases, small
+from dmlcts.generator.plan.forms import forms
 from dmlcts.spec.model.abi import abi, feature_level
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.rules.rules import allowed_at, violations
@@ -29,7 +30,8 @@ def valid_at_its_level_and_not_below(given: OperatorCases) -> Iterator[str]:
             labels = ", ".join(found.label for found in broken)
             yield f"{case.id}: breaks {labels} {where}; mend shapes, domains and values, so that valid descs follow from them"
             continue
-        alone = case.relation not in with_others  # the other operators of a law may need a newer level
+        # The other operators of a law, and the copy of a sequence, may need a newer level.
+        alone = case.relation not in with_others and not (case.sequence and forms()[case.sequence].copies)
         if level in below and alone and allowed_at(given.operator, case.desc, below[level]):
             yield f"{case.id}: is promised before {level}; see the levels of the tables and of `optional`"
 

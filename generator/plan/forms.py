@@ -18,13 +18,15 @@ FILE = Path(__file__).with_name("forms.yaml")
 class Form:
     """A form of repetition: what it repeats, and what is found by it.
 
-    ``owned``: DirectML owns some inputs, if it may own any. ``basis``: what its cases rest on, besides what is known of their operator.
+    ``owned``: DirectML owns some inputs, if it may own any. ``copies``: another operator copies the output, and must be there at the case's feature
+    level too. ``basis``: what its cases rest on, besides what is known of their operator.
     """
 
     label: str
     repeats: str
     reason: str
     owned: bool = False
+    copies: bool = False
     basis: str = DOCUMENTED
 
 

@@ -22,14 +22,11 @@ from dmlcts.generator.plan.forms import Form, copying_operator, forms
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps.usual import usual_run
-from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.abi import FeatureLevel, abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.reading.loader import family_of, load, operator_names
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
-
-IN_TURN = "in-turn"
-"""The form that needs a second operator."""
 
 
 def sequence_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -41,7 +38,7 @@ def sequence_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             if is_beyond(level, most):
                 continue
             case = _case(form, choice, desc, level)
-            if form.label == IN_TURN:
+            if form.copies:
                 case = _with_copy(case)
             if case is not None:
                 yield case
@@ -110,14 +107,16 @@ def _is_first(name: str) -> bool:
 
 def _with_copy(case: Case | None) -> Case | None:
     """The case at the feature level that the copy needs too; None where no level has that."""
-    if case is None:
-        return None
-    plan = plan_of(load(copying_operator()))
-    level = plan.level_of(copy_desc(case))
-    if level is None:
+    level = None if case is None else copy_level(case)
+    if case is None or level is None:
         return None
     levels = (str(level), case.feature_level)
     return replace(case, feature_level=max(levels, key=lambda name: abi().feature_levels[name].value))
+
+
+def copy_level(case: Case) -> FeatureLevel | None:
+    """The lowest feature level that has the copy of the case's output; None where none has."""
+    return plan_of(load(copying_operator())).level_of(copy_desc(case))
 
 
 def copied_output(case: Case) -> str:

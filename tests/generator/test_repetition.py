@@ -1,9 +1,11 @@
 """Sequence cases: which forms each operator has at which level, and that a case says all that its sequence needs."""
 
+import pytest
+
 from dmlcts.generator.case.case import SEQUENCE, Case
 from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.suite.repetition import IN_TURN, copied_output, copy_desc, owned_fields, sequence_cases
+from dmlcts.generator.suite.repetition import copied_output, copy_desc, copy_level, owned_fields, sequence_cases
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import family_of, load, operator_names
@@ -58,11 +60,17 @@ def test_a_case_is_found_by_its_id_and_says_what_it_tests() -> None:
 
 def test_an_output_is_copied_at_a_level_that_has_the_copy() -> None:
     for name in ("QUANTIZE", "ELEMENT_WISE_BIT_COUNT", "TOP_K1", "LSTM"):
-        for case in (case for case in cases_of(name) if case.sequence == IN_TURN):
+        for case in (case for case in cases_of(name) if forms()[case.sequence].copies):
             desc = copy_desc(case)
             assert not violations(load(desc.type), desc)
             assert allowed_at(load(desc.type), desc, feature_level(case.feature_level)), case.id
             assert desc.tensor("InputTensor").sizes == case.desc.tensor(copied_output(case)).sizes
+
+
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_LOGICAL_AND", "ARGMIN", "GEMM"])
+def test_a_copied_output_needs_no_higher_level_than_both_operators(name: str) -> None:
+    for case in (case for case in cases_of(name) if forms()[case.sequence].copies):
+        assert case.feature_level in (str(copy_level(case)), str(plan_of(case.operator).level_of(case.desc)))
 
 
 def test_the_schema_of_cases_knows_the_forms() -> None:
