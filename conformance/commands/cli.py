@@ -19,7 +19,7 @@ COMMANDS = {
     "bounds": ("results.bounds", "compare the specs' tolerances with the errors of runs"),
     "capture": ("clients.capture", "capture what a program dispatches, on Windows"),
     "census": ("clients.census", "count what clients dispatch"),
-    "client": ("clients.client", "run a client such as ONNX Runtime, and capture what it dispatches"),
+    "client": ("clients.client", "run a client such as ONNX Runtime, and capture it"),
     "exec": ("cases.exec_model", "run a DxDispatch model"),
     "exhaustive": ("backends.exhaustive", "try every value of a data type as an operator's input"),
     "explain": ("results.explain", "say what separates the cases that fail from those that pass"),

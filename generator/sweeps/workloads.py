@@ -109,7 +109,7 @@ def _single_case(operator: Operator, label: str, single: SingleDispatch, choice:
         choice,
         level=single.workload.level,
         data=random_data(operator, desc) | data,
-        basis=single.workload.basis or (MEASURED if measured else DOCUMENTED),
+        basis=MEASURED if measured else DOCUMENTED,
         in_place=single.shared,
         covers=(f"dispatches/{label}",),
     )

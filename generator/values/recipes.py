@@ -177,7 +177,7 @@ def _exceptional(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> A
 
 
 def _points(name: str, parameters: Parameters) -> Array:
-    """The points that the type holds, a fraction left out of integers."""
+    """The points that the type holds, a fraction left out of integers. Others are left out: what a cast makes of them differs by machine."""
     texts, entry = str(parameters["points"]).split(), data_type(name)
     if entry.is_float:
         return np.array([float(text) for text in texts if entry.holds(float(text))]).astype(numpy_dtype(name))

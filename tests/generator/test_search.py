@@ -46,7 +46,7 @@ class Small:
         key = row[: self.structural]
         return Made(key, (*key, *(NONE,) * self.free)) if self.valid(key) else None
 
-    def allowed(self, skeleton: Made, row: Sequence[int], factor: int) -> Sequence[int]:
+    def allowed_values(self, skeleton: Made, row: Sequence[int], factor: int) -> Sequence[int]:
         return [value for value in range(self.counts[factor]) if self.fits(skeleton.key, factor, value)]
 
     def finish(self, skeleton: Made, row: Row) -> bool:
