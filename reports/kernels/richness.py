@@ -6,8 +6,9 @@ more than Q1 and Q2, the kernels that one case and that two cases reached, of S 
     S + A Q1^2 / (2 Q2)          with A = (T - 1) / T; where Q2 is 0, S + A Q1 (Q1 - 1) / 2
 
 Its interval of 95 % is that of a lognormal number of unreached kernels. A. Chao, "Estimating the population size for capture-recapture data with unequal
-catchability", Biometrics 43 (1987), 783-791; the variances are of R. K. Colwell's EstimateS, appendix B. It takes the cases for drawn ones, and is a lower bound even for these: kernels that some hundredth of the cases would reach are hardly seen
-among the first. What none of the cases varies is not in it at all. Of few cases it is off by much, as its interval says.
+catchability", Biometrics 43 (1987), 783-791; the variances are of R. K. Colwell's EstimateS, appendix B. It treats the cases as a random sample, and is a
+lower bound even then: kernels that one case in a hundred would reach are hardly seen among the first. What no case varies is not in it at all. With few
+cases the error is large, as the interval says.
 
 The curve is the mean number of kernels that n cases reach which are drawn from all without order (S. H. Hurlbert, "The nonconcept of species diversity",
 Ecology 52 (1971), 577-586): where it still rises at its end, more cases find more.
