@@ -96,8 +96,8 @@ class Found:
 
     @property
     def is_right(self) -> bool:
-        """Whether every input was judged or left out, and none is wrong."""
-        return not self.wrong and not self.failures
+        """Whether some inputs were judged, and none is wrong: where all were left out, or none was reached, nothing is known."""
+        return self.inputs > self.left_out and not self.wrong and not self.failures
 
 
 def all_inputs(plan: Plan, data_type_name: str) -> Inputs:

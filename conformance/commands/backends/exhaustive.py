@@ -8,14 +8,16 @@ from typing import Any
 import click
 import numpy as np
 
+from dmlcts.conformance.backends.backend import BackendFault
 from dmlcts.conformance.backends.opening import open_backend, separate_process
 from dmlcts.conformance.backends.reference import open_reference
 from dmlcts.conformance.commands.common import Seconds, json_option, operator_named, print_json
+from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.probing.exhaustive import Found, Inputs, NotExhaustible, all_inputs, chunks, try_chunk
 from dmlcts.conformance.runner.exit_code import EXIT_FAILED, EXIT_PASSED, EXIT_UNSUPPORTED
 from dmlcts.conformance.runner.planning.options import UsageError, shard_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.reports.record.record import UNSUPPORTED
+from dmlcts.reports.record.record import ERROR, UNSUPPORTED
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import DOCUMENTED, MEASURED
 
@@ -67,8 +69,8 @@ def command(
     2^32 inputs take about half an hour on the reference, in one process.
 
     \b
-    Exit codes: 0 none is wrong, among those that --shard and --seconds reach, 1 one is wrong, or a dispatch has no result, 2 usage error,
-    3 the backend could not be started, 4 the backend does not support it.
+    Exit codes: 0 none is wrong, among those that --shard and --seconds reach, 1 one is wrong, a dispatch has no result, the backend fails
+    at its end, or nothing was judged, 2 usage error, 3 the backend could not be started, 4 the backend does not support it.
     """
     try:
         inputs = all_inputs(plan_of(operator_named(operator)), data_type)
@@ -85,7 +87,10 @@ def command(
                 break
             try_chunk(inputs, start, count, opened, info, basis, timeout, xp, found)
     finally:
-        opened.close()
+        try:
+            opened.close()
+        except BackendFault as fault:
+            found.failures.append(Outcome(ERROR, str(fault)))
     if as_json:
         print_json(_as_json(inputs, f"{info.name} {info.version}", found))
     else:
@@ -107,6 +112,8 @@ def _lines(inputs: Inputs, name: str, found: Found) -> list[str]:
         f"  {text}: expected {each.expected}, actual {each.actual}; allowed {each.allowed}" for text, each in found.mismatches
     ]
     lines += [f"  {each.status}: {each.message}" for each in found.failures]
+    if found.inputs == found.left_out:
+        lines.append("  nothing was judged")
     errata = [each.id for each in inputs.plan.operator.errata if each.effect and found.wrong]
     if errata:
         lines.append(f"  known of DirectML.dll: {', '.join(errata)}; see `dmlcts spec show {inputs.plan.operator.name}`")

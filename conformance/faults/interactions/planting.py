@@ -5,7 +5,7 @@ They are the same for an operator whatever others there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -62,11 +62,6 @@ def plant(operator: str, seed: int, number: int, *, by_rules: bool = False) -> P
     does = f"{one.fault.does} where {words}"
     mutant = Mutant(operator, f"{RULE_PREFIX if by_rules else PREFIX}{seed}-{number}", replace(one.fault, does=does, where=where))
     return Planted(mutant, one.kind, one.conditions)
-
-
-def drawn_faults(operator: str, seed: str, count: int) -> Iterator[Drawn]:
-    """So many faults with their conditions. Raises ValueError where the operator has nothing to make conditions of."""
-    return (_draw(operator, seed, number) for number in range(count))
 
 
 def _draw(operator: str, seed: int | str, number: int, by_rules: bool = False) -> Drawn:

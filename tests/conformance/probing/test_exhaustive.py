@@ -11,7 +11,7 @@ import pytest
 from commands import dmlcts
 from device_arrays import NAMESPACE
 
-from dmlcts.conformance.backends.backend import Unsupported
+from dmlcts.conformance.backends.backend import BackendFault, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.probing.exhaustive import Found, NotExhaustible, all_inputs, chunks, try_chunk
 from dmlcts.generator.plan.plan import plan_of
@@ -107,6 +107,7 @@ def test_shards_are_all_chunks_once() -> None:
     [
         (("BIT_COUNT", "--type", "UINT16"), 0, "65,536 inputs: 0 wrong"),
         (("BIT_COUNT", "--type", "UINT16", "--shard", "1/2", "--chunk", "256"), 0, "32,768 inputs of 65,536 (50 %): 0 wrong"),
+        (("BIT_COUNT", "--type", "UINT16", "--shard", "257/300", "--chunk", "256"), 1, "nothing was judged"),
         (("GEMM",), 2, "each element from those in its place alone"),
         (("BIT_COUNT", "-b", "reference:no"), 3, "reference:no is unknown"),
     ],
@@ -125,3 +126,15 @@ def test_a_backend_without_the_operator_is_exit_code_4(monkeypatch: pytest.Monke
     monkeypatch.setattr("dmlcts.conformance.commands.backends.exhaustive.open_backend", lambda _: Lacking())
     assert dmlcts("exhaustive", "BIT_COUNT", "--type", "UINT16", "--chunk", "256") == 4
     assert capsys.readouterr().out.count("not there") == 3
+
+
+def test_a_backend_that_fails_at_its_end_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Crashing(ReferenceBackend):
+        def close(self) -> None:
+            raise BackendFault("the host was ended by SIGSEGV (11)")
+
+    monkeypatch.setattr("dmlcts.conformance.commands.backends.exhaustive.open_backend", lambda _: Crashing())
+    assert dmlcts("exhaustive", "BIT_COUNT", "--type", "UINT16") == 1
+    assert "error: the host was ended by SIGSEGV (11)" in capsys.readouterr().out
