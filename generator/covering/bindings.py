@@ -107,7 +107,7 @@ def owned_inputs(model: Model, desc: OperatorDesc, value: str) -> tuple[str, ...
 
 
 def bind(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> tuple[OperatorDesc, dict[str, Binding]]:
-    """A packed desc with the layouts, flags and slack of these values, and its bindings."""
+    """A desc with the layouts, flags and slack of these values, and its bindings. A tensor of which no layout is named keeps its strides."""
     gap = random.choice(_GAPS)
     layouts = _layouts(model, desc, values, random)
     owned, slack = _some_of_arrays(owned_inputs(model, desc, values.get("owned", "")), random), values.get("slack", "none")
@@ -115,7 +115,7 @@ def bind(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Ra
     bindings: dict[str, Binding] = {}
     for name, tensor in desc.tensors():
         layout = layouts.get(name, "packed")
-        laid = laid_out(tensor, layout, gap)
+        laid = tensor if layout == "packed" else laid_out(tensor, layout, gap)
         if laid.least_bytes > _LARGE:
             laid = laid_out(tensor, layout, 1)
         if layout == "packed" and random.random() < _EXPLICIT:

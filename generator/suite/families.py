@@ -16,6 +16,7 @@ from dmlcts.generator.sweeps.memory import gap_cases, huge_cases
 from dmlcts.generator.sweeps.networks import network_cases
 from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
 from dmlcts.generator.sweeps.one_factor.layouts import one_factor_layout_cases
+from dmlcts.generator.sweeps.one_factor.on_networks import on_network_cases
 from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
 from dmlcts.generator.sweeps.one_factor.sizes import one_factor_size_cases
 from dmlcts.generator.sweeps.one_factor.typical import typical_cases
@@ -76,7 +77,14 @@ FAMILIES = (
         "a kernel that every client runs, and no author thinks of",
     ),
     Family(
-        typical_cases, "a plain, batched, tile-sized dispatch with one or two things unusual", "the way out of a kernel's fast path"
+        typical_cases,
+        "a plain, batched, tile-sized dispatch with one, two or three things unusual",
+        "the way out of a kernel's fast path",
+    ),
+    Family(
+        on_network_cases,
+        "what networks dispatch, small, with one or two things unusual",
+        "the way out of a kernel that is made for a network",
     ),
     Family(gap_cases, "strided outputs whose gaps must not change", "writes beyond the elements"),
     Family(negative_cases, "descs and bindings that break one rule each", "what is accepted and must be rejected"),

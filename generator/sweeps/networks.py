@@ -15,7 +15,7 @@ from dmlcts.generator.plan.attributes import Combination, NotGenerable
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps import table
-from dmlcts.generator.sweeps.engine import allowed_desc, element_count, is_batch
+from dmlcts.generator.sweeps.engine import Sizes, allowed_desc, element_count, is_batch
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import ABSENT, PRESENT
 from dmlcts.spec.reading.loader import load, measured_folder
@@ -49,6 +49,11 @@ def uncovered_kinds(plan: Plan) -> list[str]:
 def _kinds(plan: Plan) -> tuple[DispatchedKind, ...]:
     """None of an operator that was read from a text, whatever its name."""
     return kinds_of(measured_folder(), plan.operator.name) if plan.operator.file is not None else ()
+
+
+def allowed_kinds(plan: Plan) -> Iterator[tuple[OperatorDesc, TypeChoice]]:
+    """The desc and the choice of data types of each kind that the operator's rules allow."""
+    return filter(None, (_allowed_desc(plan, kind) for kind in _kinds(plan)))
 
 
 def promised_networks(plan: Plan) -> tuple[str, ...]:
@@ -88,18 +93,22 @@ def _choice(plan: Plan, desc: OperatorDesc) -> TypeChoice | None:
 
 def _case(plan: Plan, choice: TypeChoice, desc: OperatorDesc, kind: DispatchedKind, level: str) -> Case:
     """The case; its id has the sizes of all inputs, or of the output where there are none, and its labels the networks."""
-    fields = {field.name for field in plan.operator.inputs() or plan.operator.outputs()}
-    shown = [tensor for each, _, tensor in desc.by_field() if each in fields]
     named = kind.networks[0] + (f" and {len(kind.networks) - 1} more" if len(kind.networks) > 1 else "")
     return build(
         LABEL,
-        (LABEL, "-".join(map(_tensor_text, shown))),
+        (LABEL, sizes_text(plan, desc)),
         desc,
         choice,
         level=level,
         covers=map(label_of, kind.networks),
         note=f"what networks dispatch: {named}",
     )
+
+
+def sizes_text(plan: Plan, desc: OperatorDesc) -> str:
+    """The sizes of all inputs, or of the output where there are none, as ids have them."""
+    fields = {field.name for field in plan.operator.inputs() or plan.operator.outputs()}
+    return "-".join(_tensor_text(tensor) for each, _, tensor in desc.by_field() if each in fields)
 
 
 def _tensor_text(tensor: TensorDesc) -> str:
@@ -111,8 +120,8 @@ def _tensor_text(tensor: TensorDesc) -> str:
 # Cutting
 
 
-def cut_desc(plan: Plan, choice: TypeChoice, desc: OperatorDesc) -> OperatorDesc | None:
-    """The desc with small sizes and the same structure; None if no way to cut it is valid."""
+def cut_desc(plan: Plan, choice: TypeChoice, desc: OperatorDesc, wanted: Sizes | None = None) -> OperatorDesc | None:
+    """The desc with small sizes, or those that are wanted, and the same structure; None if no way to cut it is valid."""
     model = model_of(plan)
     try:
         symbols: Mapping[str, _Size] = symbols_of(plan.operator, desc)
@@ -120,6 +129,7 @@ def cut_desc(plan: Plan, choice: TypeChoice, desc: OperatorDesc) -> OperatorDesc
         return None
     cuts = _cuts(model, symbols)
     cut = {name: size if name in model.window_symbols else _cut_size(size, cuts) for name, size in symbols.items()}
+    cut = {name: _with_sizes(name, size, wanted or {}) for name, size in cut.items()}
     counts = {plan.name_of(name): tensor.DimensionCount for name, tensor in desc.tensors()}
     for own in (cut, {name: size for name, size in cut.items() if name in model.free}):
         for attributes in _attributes(plan, desc, cuts):
@@ -155,6 +165,13 @@ def _largest_size(model: Model, symbol: str, at: int) -> int:
 
 def _cut_size(size: _Size, cuts: Mapping[int, int]) -> _Size:
     return tuple(cuts[each] for each in size) if isinstance(size, tuple) else cuts[size]
+
+
+def _with_sizes(symbol: str, size: _Size, wanted: Sizes) -> _Size:
+    """The size or sizes of a symbol, with those that are wanted in their places."""
+    if isinstance(size, tuple):
+        return tuple(wanted.get((symbol, at - len(size)), own) for at, own in enumerate(size))
+    return wanted.get((symbol, 0), size)
 
 
 def _attributes(plan: Plan, desc: OperatorDesc, cuts: Mapping[int, int]) -> Iterator[Combination]:

@@ -285,10 +285,13 @@ WORKLOAD_LAYOUTS = (
 
 # A tile-sized dispatch with one or two things unusual
 
-TILE_BATCHES = (2, 2, 4)
-"""A tile-sized dispatch has even sizes, no optional tensor, no fused operator, usual attributes, and a batch: with nothing unusual, one thing, and two.
+TILE_BATCHES = (2, 2, 4, 4)
+"""A tile-sized dispatch has even sizes, no optional tensor, no fused operator, usual attributes, and a batch: with nothing unusual, one thing, two, three.
 That is what kernels take fastest.
 """
+
+TILE_TRIPLES = 256
+"""How many triples of rests, vectors, some layouts and a type an operator has at full."""
 
 TILE_REST, VECTOR = 29, 1
 """What one dimension has in turn: no multiple of anything, and nothing to walk along."""
@@ -311,6 +314,12 @@ TILE_LAYOUTS = ("transposed", "padded-rows")
 
 NETWORK_SIDE, NETWORK_OUTER_SIDE, NETWORK_BATCH = 16, 4, 2
 """The largest sizes of a network's dispatch that is cut: of the last two dimensions and of channels, of those before them, of a batch."""
+
+NETWORK_REST = 13
+"""What one size of a network's dispatch has in turn."""
+
+NETWORK_THINGS, NETWORK_PAIRS = 2, 3
+"""How many unusual things each kind of dispatch of a network has at core, one at a time, and how many pairs at full: they take turns."""
 
 NETWORK_CAP, NETWORK_WORK = 1 << 18, 1 << 22
 """The elements of all tensors, and the product of all sizes, of a network's dispatch at its own sizes, at most: about 50 ms."""

@@ -1,29 +1,27 @@
-"""A tile-sized dispatch, typical in everything, with one thing unusual; and two: the form of nearly every dispatch of a real client.
+"""A tile-sized dispatch, typical in everything, with one thing unusual, two, three: the form of nearly every dispatch of a real client.
 
 Kernels take their fast path for a plain, unfused, batched dispatch of even sizes, and leave it for one reason or two: a stride, a rest, a vector, an
-optional tensor, an activation. Combinations in which many things are unusual never come there. This is for operators that have kernels: those that read
-an element from more places than its own, or have optional parts.
+optional tensor, an activation. Combinations in which many things are unusual never come there. An operator has kernels, in the words of this module, if it
+reads an element from more places than its own, or has optional parts; of any other there is less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
-from random import Random
+from itertools import chain, combinations
 
-from dmlcts.generator.case.build import build, distinct
-from dmlcts.generator.case.case import OFFSETS, Case, is_beyond
-from dmlcts.generator.covering.bindings import bind, is_allowed, offset_of
-from dmlcts.generator.facts.factors import RESOURCES, Model, model_of, short
-from dmlcts.generator.facts.tuples import NONE
+from dmlcts.generator.case.build import distinct
+from dmlcts.generator.case.case import Case, is_beyond
+from dmlcts.generator.facts.factors import model_of, short
 from dmlcts.generator.plan.attributes import Combination, alike, value_text
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps import table
-from dmlcts.generator.sweeps.engine import Dimension, Sizes, Way, allowed_desc, element_count, even_desc, has_sizes, is_batch
+from dmlcts.generator.sweeps.engine import Sizes, Way, element_count, even_desc, has_sizes, is_batch
+from dmlcts.generator.sweeps.one_factor.unusual import Unusual, bound_case, fit_together, pairs_of, triples_with, unusual_bindings
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.operator import ABSENT, PRESENT
 from dmlcts.spec.rules.shape import FAILURES
@@ -31,39 +29,51 @@ from dmlcts.spec.rules.shape import FAILURES
 _PLANES = -3
 """The place of planes from the end."""
 
-KIND = "typical"
-"""The kind of these cases, and the part of their ids."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unusual:
-    """One unusual thing of a dispatch: what it is called in ids, and what it changes. ``bound`` are values of the factors of what is bound."""
-
-    factor: str
-    label: str
-    value: str = ""
-    """What the label does not say and the rest of the id does: an attribute's value."""
-    choice: TypeChoice | None = None
-    attributes: Mapping[str, object] = field(default_factory=dict)
-    sizes: Mapping[Dimension, int] = field(default_factory=dict)
-    bound: Mapping[str, str] = field(default_factory=dict)
-    has_kernel: bool = False
-    """Whether it makes a client run another kernel: a fused operator, an optional tensor, a mode."""
-    has_pairs_at_core: bool = False
-    """Whether it is one of the few of which pairs are in core: rests, vectors, some layouts, and a type."""
-
 
 def typical_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The tile-sized dispatch; at core each unusual thing alone, and pairs of a few; at full pairs of these and all that leave the kernel the same."""
-    if is_beyond("core", most) or not has_kernels(plan):
+    """The tile-sized dispatch with nothing unusual, one thing, two, three.
+
+    Of an operator that has kernels: at core each thing alone, and pairs of a few; at full all pairs, those with what changes the kernel in triples,
+    and triples of the few. Of any other: at core the few alone; at full the rest, and pairs of the few.
+    """
+    if is_beyond("core", most):
         return
-    alone = unusual(plan)
-    rows: list[tuple[str, Sequence[Unusual]]] = [("core", ()), *(("core", (each,)) for each in alone)]
-    rows += [("core", pair) for pair in _pairs(alone) if all(each.has_pairs_at_core for each in pair)]
+    things = unusual(plan)
+    few = [each for each in things if each.has_pairs_at_core]
+    kernels = has_kernels(plan)
+    rows: list[tuple[str, Sequence[Unusual]]] = [("core", ())]
+    rows += [("core", (each,)) for each in (things if kernels else few)]
+    rows += [("core", pair) for pair in pairs_of(few) if kernels]
     if not is_beyond("full", most):
-        pairs = (pair for pair in _pairs(alone) if not any(each.has_kernel for each in pair))
-        rows += [("full", pair) for pair in pairs if any(each.has_pairs_at_core for each in pair)]
-    yield from distinct(filter(None, (_case(plan, things, level) for level, things in rows)))
+        rows += [("full", row) for row in (_pairs_at_full(things) if kernels else [*((each,) for each in things), *pairs_of(few)])]
+    yield from distinct(filter(None, (_case(plan, row, level) for level, row in rows)))
+    if kernels and not is_beyond("full", most):
+        yield from distinct(_triples(plan, things))
+
+
+def _pairs_at_full(things: Sequence[Unusual]) -> Iterator[tuple[Unusual, Unusual]]:
+    """The pairs that are a case each: of one of the few, with whatever leaves the kernel as it is."""
+    for pair in pairs_of(things):
+        if any(each.has_pairs_at_core for each in pair) and not any(each.has_kernel for each in pair):
+            yield pair
+
+
+def _triples(plan: Plan, things: Sequence[Unusual]) -> Iterator[Case]:
+    """Triples of the few, in equal steps through all of them, and so many others that each pair occurs that is no case of its own.
+
+    Where three things do not go together, their pairs stand alone.
+    """
+    alone = {_names(pair) for pair in _pairs_at_full(things)}
+    wanted = [pair for pair in pairs_of(things) if _names(pair) not in alone]
+    few = [row for row in combinations([each for each in things if each.has_pairs_at_core], 3) if fit_together(*row)]
+    for row in chain(few[:: -(-len(few) // table.TILE_TRIPLES) or 1], triples_with(things, wanted)):
+        case = _case(plan, row, "full")
+        pairs = (pair for pair in pairs_of(row) if _names(pair) not in alone) if case is None else ()
+        yield from filter(None, (case, *(_case(plan, pair, "full") for pair in pairs)))
+
+
+def _names(things: Sequence[Unusual]) -> tuple[tuple[str, str], ...]:
+    return tuple((each.label, each.value) for each in things)
 
 
 def has_kernels(plan: Plan) -> bool:
@@ -79,7 +89,7 @@ def has_kernels(plan: Plan) -> bool:
 @cache
 def unusual(plan: Plan) -> tuple[Unusual, ...]:
     """Everything that may be unusual of a tile-sized dispatch, one thing each."""
-    return (*_types(plan), *_sizes(plan), *_optional(plan), *_attributes(plan), *_unusual_bindings(plan))
+    return (*_types(plan), *_sizes(plan), *_optional(plan), *_attributes(plan), *unusual_bindings(plan, _plain(plan)))
 
 
 def _types(plan: Plan) -> Iterator[Unusual]:
@@ -112,29 +122,13 @@ def _attributes(plan: Plan) -> Iterator[Unusual]:
                 yield Unusual(each.name, each.name, value_text(value), attributes={each.name: value}, has_kernel=has_kernel)
 
 
-def _unusual_bindings(plan: Plan) -> Iterator[Unusual]:
-    model = model_of(plan)
-    plain = _packed_with(plan, ())
-    there = {plan.name_of(name) for name, _ in plain.desc.tensors()} if plain else set()
-    rows = table.TILE_LAYOUTS[1]
-    padded = {
-        factor.name: rows for factor in model.factors if factor.kind == "layout" and factor.of in there and rows in factor.values
-    }
-    if len(padded) > 1:
-        yield Unusual("layouts", f"all-{rows}", bound=padded, has_pairs_at_core=True)
-    for factor in model.factors:
-        if factor.kind == "layout":
-            for value in factor.values[1:]:
-                has_pairs = value in table.TILE_LAYOUTS
-                yield Unusual(factor.name, f"{short(factor.of)}-{value}", bound={factor.name: value}, has_pairs_at_core=has_pairs)
-        elif factor.kind in ("in place", "owned"):
-            for value in factor.values[1:]:
-                yield Unusual(factor.name, f"{factor.name.replace(' ', '-')}-{value}", bound={factor.name: value})
-        elif factor.kind in ("offset", "resource"):
-            yield Unusual(factor.name, f"{factor.name}-{factor.values[-1]}", bound={factor.name: factor.values[-1]})
+def _plain(plan: Plan) -> OperatorDesc | None:
+    """The desc of the dispatch with nothing unusual."""
+    packed = _packed_with(plan, ())
+    return packed.desc if packed else None
 
 
-# Cases
+# Descs
 
 
 @cache
@@ -174,15 +168,6 @@ def _even_packed(plan: Plan, way: Way, wanted: Sizes, unit: int, batch: int) -> 
     return desc if desc is not None and has_sizes(plan, desc, wanted) else None
 
 
-def _pairs(things: Sequence[Unusual]) -> Iterator[tuple[Unusual, Unusual]]:
-    """Each two things that can be unusual at once."""
-    return (
-        (one, other)
-        for one, other in combinations(things, 2)
-        if one.factor != other.factor and not one.bound.keys() & other.bound.keys()
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Packed:
     """A packed desc, and its choice of data types."""
@@ -214,32 +199,5 @@ def _packed_with(plan: Plan, things: Sequence[Unusual]) -> _Packed | None:
 
 
 def _case(plan: Plan, things: Sequence[Unusual], level: str) -> Case | None:
-    model, packed = model_of(plan), _packed_with(plan, things)
-    if packed is None:
-        return None
-    bound = {k: v for each in things for k, v in each.bound.items()}
-    if not _fit(model, packed.desc, bound):
-        return None
-    random = Random(f"{plan.operator.name}/{[each.label for each in things]}")  # noqa: S311 (reproducible, no secret)
-    laid, bindings = bind(model, packed.desc, bound, random)
-    if allowed_desc(plan, laid) is None:
-        return None
-    alias = model.aliases.get(bound.get("in place", ""), {})
-    return build(
-        KIND,
-        (KIND, ".".join(each.label for each in things) or "plain"),
-        laid,
-        packed.choice,
-        level=level,
-        in_place=alias,
-        bindings=bindings,
-        offset=offset_of(bound.get("offset", str(OFFSETS[0])), random),
-        resource=RESOURCES[bound.get("resource", "apart")],
-        covers=[f"{KIND}/{each.factor}" for each in things],
-    )
-
-
-def _fit(model: Model, desc: OperatorDesc, bound: Mapping[str, str]) -> bool:
-    """Whether each value makes a difference for the desc, and fits to the others."""
-    row = [factor.values.index(bound[factor.name]) if factor.name in bound else NONE for factor in model.factors]
-    return all(is_allowed(model, desc, row, factor, bound[factor.name]) for factor in model.factors if factor.name in bound)
+    packed = _packed_with(plan, things)
+    return bound_case(plan, packed.desc, packed.choice, things, (), level) if packed else None
