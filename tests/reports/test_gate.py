@@ -14,7 +14,8 @@ import pytest
 from commands import dmlcts
 from records import negative, result, run
 
-from dmlcts.reports.gate.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
+from dmlcts.reports.gate.forms import gate_json, github_annotations, markdown, text
+from dmlcts.reports.gate.gate import SLOW_FLOOR, Gate, clean, compare
 from dmlcts.reports.gate.waivers import Waiver
 from dmlcts.reports.record.policies import policies
 from dmlcts.reports.record.record import (

@@ -61,7 +61,8 @@ def command(
     from hashlib import sha256
 
     from dmlcts.conformance.runner.folder.journal import read_run
-    from dmlcts.reports.gate.gate import compare, gate_json, github_annotations, markdown, text
+    from dmlcts.reports.gate.forms import gate_json, github_annotations, markdown, text
+    from dmlcts.reports.gate.gate import compare
     from dmlcts.reports.gate.waivers import read_waivers
     from dmlcts.reports.record.files import write_text
 
