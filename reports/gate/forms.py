@@ -78,7 +78,7 @@ def github_annotations(gate: Gate) -> Iterator[str]:
     errors = [("problem", problem) for problem in gate.problems]
     warnings = [("gate", warning) for warning in gate.warnings]
     for kind, changes in _by_kind(gate):
-        if kind in ("fixed", "still_fails", "newly_waived"):
+        if kind in ("fixed", "still_fails", "newly_waived", "new_fails"):
             continue
         for operator, found in groups(changes).items():
             lines = [f"{clean(change.case)}: {change.text}" for change in found[:_SHOWN_CASES]]
@@ -108,6 +108,7 @@ def gate_json(gate: Gate) -> dict[str, Any]:
         "regressions": [kind for kind in KINDS if kind in gate.regressions],
         "new": _run(gate.new),
         "baseline": _run(gate.baseline),
+        "feature_level": gate.feature_level,
         "cases": gate.cases,
         "counts": gate.counts,
         "changes": [
