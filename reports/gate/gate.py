@@ -175,7 +175,11 @@ def compare(
         baseline.manifest,
         len(after),
         (*_problems(new, baseline, after, repeats), *_more_waived(new, compared, baseline, own, waivers, today, files, reviewed)),
-        (*_warnings(new, baseline, today), *_apart(ground, before, after), *_noise(noise, max_slowdown or SLOWDOWN, times)),
+        (
+            *_warnings(new, baseline, today),
+            *_text_of_the_rest(ground, before, after),
+            *_noise(noise, max_slowdown or SLOWDOWN, times),
+        ),
         tuple(sorted(filter(None, found), key=lambda change: (order.index(change.kind), change.operator, change.case))),
         str(ground.level),
         _REGRESSIONS | ({"slower"} if max_slowdown else set()),
@@ -206,7 +210,7 @@ def _is_incomplete(record: Record) -> bool:
     return bool(claim_of(record).counts[NOT_RUN] or record.manifest.interrupted or not record.manifest.finished)
 
 
-def _apart(ground: _Ground, before: Mapping[str, Result], after: Mapping[str, Result]) -> Iterator[str]:
+def _text_of_the_rest(ground: _Ground, before: Mapping[str, Result], after: Mapping[str, Result]) -> Iterator[str]:
     """What is not compared, in words."""
     added = sorted({result.operator for result in after.values()} & ground.added)
     own = {name: [r for r in after.values() if r.operator == name and r.status != UNSUPPORTED] for name in added}
