@@ -32,7 +32,7 @@ COMMANDS = {
     "merge": ("results.merge", "merge the results of several shards"),
     "probe": ("backends.probe", "compare what a backend accepts with the documentation"),
     "replay": ("clients.replay", "run the dispatches of a capture again, and judge each"),
-    "report": ("results.report", "write the reports of a results file"),
+    "report": ("results.report", "write the reports of a run, or set several side by side"),
     "repro": ("cases.repro", "write a case as a model, with its arrays"),
     "run": ("cases.run", "run cases on a backend and write reports"),
     "setup": ("backends.setup", "prepare DirectML.dll and its host"),
@@ -136,10 +136,15 @@ def exit_code_of(error: Exception) -> int | None:
     from dmlcts.generator.plan.attributes import NotGenerable
     from dmlcts.reports.gate.waivers import WaiverError
     from dmlcts.reports.record.record import RecordError
+    from dmlcts.reports.runs.history import HistoryError
     from dmlcts.spec.reading.document import SpecError
 
     if isinstance(error, BackendUnavailable):
         return 3
     return (
-        2 if isinstance(error, UsageError | ModelError | SpecError | RecordError | WaiverError | NotGenerable | OSError) else None
+        2
+        if isinstance(
+            error, UsageError | ModelError | SpecError | RecordError | WaiverError | HistoryError | NotGenerable | OSError
+        )
+        else None
     )

@@ -51,8 +51,8 @@ def journal() -> Reader:
 def merged() -> Reader:
     from dmlcts.reports.formats.html import write_html
     from dmlcts.reports.formats.markdown import markdown
-    from dmlcts.reports.merge import MergeError, merge
     from dmlcts.reports.record.record import RecordError, read_record
+    from dmlcts.reports.runs.merge import MergeError, merge
 
     def read(data: bytes, folder: Path) -> object:
         shards = [read_record(_file(folder, "1.jsonl", data)), read_record(_file(folder, "2.jsonl", _record("2/2")))]
