@@ -86,6 +86,7 @@ PARSED = {
     'dmlcts run --backend "process:./build/my-host" --level core -n 2 --shard 1/4 --waivers ci/waivers.yaml --out shards/1': "a CI's files",
     "dmlcts merge shards/1 shards/2 shards/3 shards/4 --out merged.jsonl": "a CI's files",
     "dmlcts report merged.jsonl --out results": "a CI's files",
+    "dmlcts report run-1.12.1 run-1.15.2 run-1.15.4 --out releases": "runs of three releases; tests/reports/test_runs.py has made-up ones",
     "dmlcts gate results --baseline baseline --waivers ci/waivers.yaml --markdown gate.md --json gate.json --github": "a CI's files",
     "dmlcts fuzz --backend directml -n 2 --minutes 60": "DirectML",
     'dmlcts fuzz GEMM "*CONVOLUTION*" --backend "process:./my-host" --seed 7': "ends when it is stopped",

@@ -124,7 +124,7 @@ def _cause(cases: Sequence[str], notes: Sequence[Noted], runs: Sequence[Run]) ->
 def cause_text(cause: Cause, runs: Sequence[Run]) -> str:
     """When it fails: ``since 1.13.0 (1.12.1 passes), until 1.14.1 (1.15.1 passes)``."""
     keys = [run.key for run in runs]
-    if cause.only:
+    if cause.only and cause.before is not None and cause.after is not None:
         return f"only in {keys[cause.bad[0]]}"
     begins = (
         f"since {keys[cause.since]} ({keys[cause.before]} passes)" if cause.since is not None and cause.before is not None else ""

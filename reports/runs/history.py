@@ -49,11 +49,14 @@ def read_history(file: Path) -> list[dict[str, Any]]:
     try:
         for text in read_lines(file, LARGEST, LONGEST):
             number += 1
-            entry = parse_json_line(text)
+            try:
+                entry = parse_json_line(text)
+            except InputError as error:
+                raise wrong((), f"{error}; remove the file to begin a new history") from None
             check(checked, entry, wrong)
             found.append(sanitize.data(entry, sanitize.line))
     except InputError as error:
-        raise HistoryError(f"{file}:{error.line or number}: {error}; remove the file to begin a new history") from None
+        raise HistoryError(f"{file}{f':{error.line}' if error.line else ''}: {error}") from None
     return found
 
 
