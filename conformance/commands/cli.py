@@ -38,6 +38,8 @@ COMMANDS = {
     "setup": ("backends.setup", "prepare DirectML.dll and its host"),
     "show": ("cases.show", "print a case, what is tested of an operator, or list cases"),
     "spec": ("specs.spec", "begin, list, show and check specs, their coverage, and pages"),
+    "submit": ("results.submit", "put a run into a file that somebody else can check"),
+    "verify": ("results.verify", "check a run that somebody submitted"),
 }
 """Each subcommand: its module below ``commands``, and one line of help."""
 
@@ -134,6 +136,7 @@ def exit_code_of(error: Exception) -> int | None:
     from dmlcts.conformance.dxdispatch.model_json import ModelError
     from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.generator.plan.attributes import NotGenerable
+    from dmlcts.reports.claim.submission import SubmissionError
     from dmlcts.reports.gate.waivers import WaiverError
     from dmlcts.reports.record.record import RecordError
     from dmlcts.reports.runs.history import HistoryError
@@ -141,10 +144,5 @@ def exit_code_of(error: Exception) -> int | None:
 
     if isinstance(error, BackendUnavailable):
         return 3
-    return (
-        2
-        if isinstance(
-            error, UsageError | ModelError | SpecError | RecordError | WaiverError | HistoryError | NotGenerable | OSError
-        )
-        else None
-    )
+    known = (UsageError, ModelError, SpecError, RecordError, WaiverError, HistoryError, SubmissionError, NotGenerable, OSError)
+    return 2 if isinstance(error, known) else None
