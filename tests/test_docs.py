@@ -87,6 +87,8 @@ PARSED = {
     "dmlcts merge shards/1 shards/2 shards/3 shards/4 --out merged.jsonl": "a CI's files",
     "dmlcts report merged.jsonl --out results": "a CI's files",
     "dmlcts report run-1.12.1 run-1.15.2 run-1.15.4 --out releases": "runs of three releases; tests/reports/test_runs.py has made-up ones",
+    "dmlcts submit results --out submission.zip --waivers waivers.yaml --with-outputs": "a whole run; tests/conformance/runner/test_submission.py has one",
+    "dmlcts verify submission.zip": "the same",
     "dmlcts gate results --baseline baseline --waivers ci/waivers.yaml --markdown gate.md --json gate.json --github": "a CI's files",
     "dmlcts fuzz --backend directml -n 2 --minutes 60": "DirectML",
     'dmlcts fuzz GEMM "*CONVOLUTION*" --backend "process:./my-host" --seed 7': "ends when it is stopped",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, fields
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -241,7 +241,7 @@ def _waivers(submission: Submission, record: Record) -> tuple[list[Waiver], list
 
 def _wrong_waived(record: Record, waivers: Sequence[Waiver]) -> Iterator[str]:
     """Results that the waivers cannot have given."""
-    ran, today = what_ran(record.manifest.backend), date.fromisoformat(record.manifest.started[:10])
+    ran, today = what_ran(record.manifest.backend), datetime.fromisoformat(record.manifest.started).date()
     valid = [
         waiver for waiver in waivers if not unlike(waiver.versions, ran) and (waiver.expires is None or waiver.expires >= today)
     ]
@@ -260,22 +260,22 @@ def _wrong_waived(record: Record, waivers: Sequence[Waiver]) -> Iterator[str]:
 def _wrong_cases(record: Record, cases: Sequence[Case]) -> Iterator[str]:
     """Cases without a result, results without a case, and results that say of their case what it is not."""
     results = {result.case: result for result in record.results}
-    info = BackendInfo.from_json({**record.manifest.backend})
+    info = _described(record)
     known = {case.id: case for case in cases}
-    yield from _named("lack a result", [case for case in known if case not in results])
-    yield from _named("are no cases of such a run", [case for case in results if case not in known])
+    yield from _named("without a result", [case for case in known if case not in results])
+    yield from _named("no case of such a run", [case for case in results if case not in known])
     both = [(known[case], result) for case, result in results.items() if case in known]
     yield from _named(
-        "have another operator, data type, kind, basis or feature level",
+        "another operator, data type, kind, basis or feature level than the case has",
         [case.id for case, result in both if not _is_of(case, result)],
     )
     excluded = [(case, result, undeclared_outcome(case, info)) for case, result in both]
     yield from _named(
-        "are supported, although the description excludes them",
+        "supported, although the description excludes it",
         [case.id for case, result, outcome in excluded if outcome and result.status == PASS],
     )
     yield from _named(
-        "are said to be excluded by the description, which does not",
+        "said to be excluded by the description, which does not exclude it",
         [
             case.id
             for case, result, outcome in excluded
@@ -286,6 +286,12 @@ def _wrong_cases(record: Record, cases: Sequence[Case]) -> Iterator[str]:
     )
 
 
+def _described(record: Record) -> BackendInfo:
+    """The description of the backend in a record, without what no version of the suite has in it."""
+    known = {field.name for field in fields(BackendInfo)}
+    return BackendInfo.from_json({"name": "", **{name: value for name, value in record.manifest.backend.items() if name in known}})
+
+
 def _is_of(case: Case, result: Result) -> bool:
     stated = (result.operator, result.data_type, result.kind, result.basis, result.feature_level)
     return stated == (case.operator.name, case.data_type, case.kind, case.basis, case.feature_level)
@@ -294,14 +300,14 @@ def _is_of(case: Case, result: Result) -> bool:
 def _named(what: str, cases: Sequence[str]) -> Iterator[str]:
     if cases:
         more = f" and {len(cases) - _SHOWN:,} more" if len(cases) > _SHOWN else ""
-        yield f"{count_of(len(cases), 'case')} {what}: {', '.join(cases[:_SHOWN])}{more}"
+        yield f"{what}: {count_of(len(cases), 'case')}, {', '.join(cases[:_SHOWN])}{more}"
 
 
 def _wrong_outputs(submission: Submission, record: Record, sample: Sequence[Case]) -> Iterator[str]:
     if submission.index["sample"] != [case.id for case in sample]:
         yield "the outputs are of other cases than those that the record's hash chooses"
         return
-    info = BackendInfo.from_json({**record.manifest.backend})
+    info = _described(record)
     for number, case in enumerate(sample, start=1):
         inputs = case_inputs(case)
         answers = answers_of(case, inputs)
