@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -170,7 +171,9 @@ def read_submission(file: Path) -> Submission:
                 if name in found:
                     raise SubmissionError(f"{file}: holds {name} twice")
                 found[name] = _unpack(archive, entry, _LARGEST.get(name, 4 * MIB), file)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError) as error:
+    except SubmissionError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as error:
         raise SubmissionError(f"{file}: cannot be read as a zip file: {error}") from None
     index = _index(found.pop(INDEX, None), file)
     if missing := sorted({RESULTS, CLAIM, *index["files"]} - found.keys()):

@@ -72,7 +72,7 @@ def why_not_whole(record: Record) -> str:
 def _selected_operators(record: Record) -> tuple[str, ...]:
     """The patterns that selected operators, none for all. Raises UsageError if more than operators was selected."""
     patterns = tuple(filter(None, record.manifest.selection.split(", ")))
-    operators_named(patterns)
+    operators_list_cases(patterns)
     return patterns
 
 
@@ -189,7 +189,7 @@ def _wrong_versions(record: Record) -> Iterator[str]:
     if manifest.suite_version != suite:
         yield f"the suite was {manifest.suite_version}, and this is {suite}: check it with that version"
     try:
-        own = spec_version(operators_named(_selected_operators(record)))
+        own = spec_version(operators_list_cases(_selected_operators(record)))
     except UsageError:
         return  # it is not whole
     if manifest.spec_version != own:
@@ -260,21 +260,21 @@ def _wrong_waived(record: Record, waivers: Sequence[Waiver]) -> Iterator[str]:
 def _wrong_cases(record: Record, cases: Sequence[Case]) -> Iterator[str]:
     """Cases without a result, results without a case, and results that say of their case what it is not."""
     results = {result.case: result for result in record.results}
-    info = _described(record)
+    info = _info_of(record)
     known = {case.id: case for case in cases}
-    yield from _named("without a result", [case for case in known if case not in results])
-    yield from _named("no case of such a run", [case for case in results if case not in known])
+    yield from _list_cases("without a result", [case for case in known if case not in results])
+    yield from _list_cases("no case of such a run", [case for case in results if case not in known])
     both = [(known[case], result) for case, result in results.items() if case in known]
-    yield from _named(
+    yield from _list_cases(
         "another operator, data type, kind, basis or feature level than the case has",
         [case.id for case, result in both if not _is_of(case, result)],
     )
     excluded = [(case, result, undeclared_outcome(case, info)) for case, result in both]
-    yield from _named(
+    yield from _list_cases(
         "supported, although the description excludes it",
         [case.id for case, result, outcome in excluded if outcome and result.status == PASS],
     )
-    yield from _named(
+    yield from _list_cases(
         "said to be excluded by the description, which does not exclude it",
         [
             case.id
@@ -286,7 +286,7 @@ def _wrong_cases(record: Record, cases: Sequence[Case]) -> Iterator[str]:
     )
 
 
-def _described(record: Record) -> BackendInfo:
+def _info_of(record: Record) -> BackendInfo:
     """The description of the backend in a record, without what no version of the suite has in it."""
     known = {field.name for field in fields(BackendInfo)}
     return BackendInfo.from_json({"name": "", **{name: value for name, value in record.manifest.backend.items() if name in known}})
@@ -297,7 +297,7 @@ def _is_of(case: Case, result: Result) -> bool:
     return stated == (case.operator.name, case.data_type, case.kind, case.basis, case.feature_level)
 
 
-def _named(what: str, cases: Sequence[str]) -> Iterator[str]:
+def _list_cases(what: str, cases: Sequence[str]) -> Iterator[str]:
     if cases:
         more = f" and {len(cases) - _SHOWN:,} more" if len(cases) > _SHOWN else ""
         yield f"{what}: {count_of(len(cases), 'case')}, {', '.join(cases[:_SHOWN])}{more}"
@@ -307,7 +307,7 @@ def _wrong_outputs(submission: Submission, record: Record, sample: Sequence[Case
     if submission.index["sample"] != [case.id for case in sample]:
         yield "the outputs are of other cases than those that the record's hash chooses"
         return
-    info = _described(record)
+    info = _info_of(record)
     for number, case in enumerate(sample, start=1):
         inputs = case_inputs(case)
         answers = answers_of(case, inputs)

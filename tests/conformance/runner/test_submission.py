@@ -270,7 +270,7 @@ class Wrong(ReferenceBackend):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("Other", "the backend is not the run's: its name was 'reference' and is now 'other'"),
+        ("Other", "the backend is not the run's: its name was 'reference' and is 'other'"),
         ("Wrong", "passed in the run, and now it does not: "),
     ],
 )
