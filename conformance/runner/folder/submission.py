@@ -72,7 +72,7 @@ def why_not_whole(record: Record) -> str:
 def _selected_operators(record: Record) -> tuple[str, ...]:
     """The patterns that selected operators, none for all. Raises UsageError if more than operators was selected."""
     patterns = tuple(filter(None, record.manifest.selection.split(", ")))
-    operators_list_cases(patterns)
+    operators_named(patterns)
     return patterns
 
 
@@ -189,7 +189,7 @@ def _wrong_versions(record: Record) -> Iterator[str]:
     if manifest.suite_version != suite:
         yield f"the suite was {manifest.suite_version}, and this is {suite}: check it with that version"
     try:
-        own = spec_version(operators_list_cases(_selected_operators(record)))
+        own = spec_version(operators_named(_selected_operators(record)))
     except UsageError:
         return  # it is not whole
     if manifest.spec_version != own:
@@ -223,7 +223,8 @@ def _plain(value: Any) -> Any:
 
 def _waivers(submission: Submission, record: Record) -> tuple[list[Waiver], list[str]]:
     """The waivers of the files, and what is wrong with these."""
-    problems, found = [], []
+    problems: list[str] = []
+    found: list[Waiver] = []
     files = [submission.index["files"][f"waivers/{number}.yaml"] for number in range(1, len(submission.waivers()) + 1)]
     named = [entry["sha256"] for entry in record.manifest.waivers]
     if files != named:
