@@ -31,6 +31,7 @@ COMMANDS = {
     "kernels": ("results.kernels", "list which kernels of a backend the cases of a run reach"),
     "merge": ("results.merge", "merge the results of several shards"),
     "probe": ("backends.probe", "compare what a backend accepts with the documentation"),
+    "releases": ("backends.releases", "run on Microsoft's releases of DirectML.dll, side by side"),
     "replay": ("clients.replay", "run the dispatches of a capture again, and judge each"),
     "report": ("results.report", "write the reports of a run, or set several side by side"),
     "repro": ("cases.repro", "write a case as a model, with its arrays"),

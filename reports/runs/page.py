@@ -1,4 +1,4 @@
-"""The page of several runs: one HTML file that opens from the disk, with all its data inside, and runs.json and history.jsonl beside it."""
+"""The page of several runs: one HTML file that opens from the disk, with all its data inside, and beside it runs.json, summary.md and history.jsonl."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dmlcts.reports.record.files import write_folder, write_text
-from dmlcts.reports.record.record import ERROR, FAIL, PASS, UNEXPECTED_PASS, WAIVED
+from dmlcts.reports.record.record import ERROR, FAIL, PASS, WAIVED
 from dmlcts.reports.record.verdict import SYMBOLS, WORDS, count_of, counts_text
 from dmlcts.reports.runs.comparison import LATER, MISSING, Comparison
 from dmlcts.reports.runs.history import FILE as HISTORY
 from dmlcts.reports.runs.history import line_of, write_history
 from dmlcts.reports.runs.runs_json import runs_json
+from dmlcts.reports.runs.summary import BAD, summary
 
-DATA = "runs.json"
+DATA, SUMMARY = "runs.json", "summary.md"
 
-OWN = frozenset({"index.html", DATA, HISTORY})
+OWN = frozenset({"index.html", DATA, SUMMARY, HISTORY})
 """The names of the files."""
 
 MOST_CASES = 20_000
@@ -31,8 +32,6 @@ MOST_CASES = 20_000
 
 MOST_CAUSES = 40
 """So many causes are listed in full; the others show with their operator."""
-
-BAD = (ERROR, FAIL, UNEXPECTED_PASS, WAIVED)
 
 STATES = {
     **WORDS,
@@ -49,7 +48,7 @@ SIGNS = {**SYMBOLS, LATER: "·", MISSING: ""}
 
 
 def write_runs(comparison: Comparison, folder: Path) -> Path:
-    """Writes ``index.html``, ``runs.json`` and the grown ``history.jsonl`` into ``folder``, and returns the path of the page.
+    """Writes ``index.html``, ``runs.json``, ``summary.md`` and the grown ``history.jsonl`` into ``folder``, and returns the path of the page.
 
     Raises:
         HistoryError: the history that is there is none. OSError: the folder cannot be written; the message names it.
@@ -58,6 +57,7 @@ def write_runs(comparison: Comparison, folder: Path) -> Path:
     with write_folder(folder):
         history = write_history([line_of(run) for run in data["runs"]], folder / HISTORY)
     write_text(folder / DATA, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / SUMMARY, "\n".join(summary(data)) + "\n")
     index = folder / "index.html"
     write_text(index, page_text(runs_json(comparison, MOST_CASES), history))
     return index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,10 @@ def command(results: tuple[Path, ...], out: Path, order: str) -> None:
     RESULTS is a results file, or the output folder of a run. A killed run works too: its reports list what was not run, and the code is
     that of an interrupted run, 130.
 
-    Of several runs, of releases, drivers or days, it writes one page that sets them side by side, with runs.json and history.jsonl beside it
+    Of several runs, of releases, drivers or days, it writes one page that sets them side by side, with runs.json, summary.md and history.jsonl beside it
     (docs/results.md), and exits with 0. Runs may differ in level, adapter or version of the suite: the page says what cannot be compared.
     """
-    raise click.exceptions.Exit(_report(results[0], out) if len(results) == 1 else _report_runs(results, out, order))
+    raise click.exceptions.Exit(_report(results[0], out) if len(results) == 1 else report_runs(results, out, order))
 
 
 def _report(results: Path, out: Path) -> int:
@@ -65,8 +66,8 @@ MANY = 20_000_000
 """So many bytes of results are read by several processes: each takes half a second to start."""
 
 
-def _report_runs(results: tuple[Path, ...], out: Path, order: str) -> int:
-    """Writes the page of several runs."""
+def report_runs(results: Sequence[Path], out: Path, order: str = "version") -> int:
+    """Writes the page of several runs, and returns 0. Raises UsageError, RecordError, HistoryError, OSError."""
     from dmlcts.conformance.commands.common import mapper
     from dmlcts.reports.runs.comparison import cause_text, compare_runs
     from dmlcts.reports.runs.page import write_runs
