@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -44,6 +45,9 @@ COMMANDS = {
 }
 """Each subcommand: its module below ``commands``, and one line of help."""
 
+_COMPLETION = "_DMLCTS_COMPLETE"
+"""The variable of the environment by which a shell asks how a line goes on."""
+
 _EXIT_CODES = """Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error,
 3 a backend could not be started, 4 nothing failed, but something that the backend claims is unsupported, 130 stopped by Ctrl-C,
 128 + N stopped by signal N."""
@@ -82,7 +86,7 @@ def main(arguments: list[str] | None = None) -> Any:
     set_encoding()
     try:
         _check_text(sys.argv[1:] if arguments is None else arguments)
-        code = dmlcts.main(args=arguments, prog_name="dmlcts", standalone_mode=False)
+        code = dmlcts.main(args=arguments, prog_name="dmlcts", complete_var=_COMPLETION, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -95,8 +99,8 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(1)  # as click does, and similar to programs that SIGPIPE ends
     except SystemExit as error:
         place = Path(extract_tb(error.__traceback__)[-1].filename)
-        if error.code and Path(click.__file__).parent in place.parents:
-            raise  # a pipe that nobody reads
+        if (error.code or _COMPLETION in os.environ) and Path(click.__file__).parent in place.parents:
+            raise  # a pipe that nobody reads; or a shell asked how a line goes on
         # No command ends so: a module in place of a library's did, and nothing may have run.
         click.echo(f"dmlcts: ended by {place}, which raised SystemExit", err=True)
         sys.exit(2)
