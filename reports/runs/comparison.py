@@ -29,6 +29,7 @@ class Cause:
 
     ``bad`` are the places of the runs in which a case of it fails; ``since`` is the first of them, where the case passes in the run ``before`` it,
     and ``until`` the last, where it passes in the run ``after`` it; each None if no run tells. ``words`` stand in the ids of all cases.
+    ``explanation`` is what explains them in the newest run that says so, empty if none does.
     """
 
     operators: tuple[str, ...]
@@ -43,6 +44,7 @@ class Cause:
     after: int | None
     only: bool
     message: str
+    explanation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,15 @@ def _cause(cases: Sequence[str], notes: Sequence[Noted], runs: Sequence[Run]) ->
         after=after,
         only=len(bad) == 1 and bool(good),
         message=notes[0].message,
+        explanation=_explanation(cases, [runs[place] for place in reversed(bad)]),
     )
+
+
+def _explanation(cases: Sequence[str], runs: Sequence[Run]) -> str:
+    """The first explanation of any of the cases, with the run that it is of."""
+    known = set(cases)
+    found = ((run.key, text) for run in runs for example, text in run.explained.items() if example in known)
+    return next((f"in {key}, {text}" for key, text in found), "")
 
 
 def cause_text(cause: Cause, runs: Sequence[Run]) -> str:

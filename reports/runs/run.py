@@ -6,7 +6,7 @@ A record of 60,000 results takes 100 MB; a dozen of them as this take as much to
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dmlcts.reports.claim.claim import claim_of
@@ -54,7 +54,10 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run, condensed. ``key`` names it in addresses and columns, ``letters`` say how each case ended, and ``noted`` has more of some."""
+    """A run, condensed. ``key`` names it in addresses and columns, ``letters`` say how each case ended, and ``noted`` has more of some.
+
+    ``explained`` has for some of these what `dmlcts explain` said of them and those like them.
+    """
 
     key: str
     manifest: Manifest
@@ -65,6 +68,7 @@ class Run:
     cells: Matrix
     letters: dict[str, str]
     noted: dict[str, Noted]
+    explained: Mapping[str, str]
 
     @property
     def version(self) -> str:
@@ -76,8 +80,8 @@ class Run:
         return self.letters.get(case, ABSENT)
 
 
-def condense(record: Record) -> Run:
-    """A record as a run. It still has the implementation's name as its key."""
+def condense(record: Record, explained: Mapping[str, str] | None = None) -> Run:
+    """A record as a run, with what explains its failures by example. It still has the implementation's name as its key."""
     claim = claim_of(record)
     return Run(
         key=backend_name(record.manifest),
@@ -89,6 +93,7 @@ def condense(record: Record) -> Run:
         cells=matrix(record.results),
         letters={result.case: LETTERS[result.status] for result in record.results},
         noted={result.case: _note(result) for result in record.results if result.status == WAIVED or refutes(result)},
+        explained=explained or {},
     )
 
 

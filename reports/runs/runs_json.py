@@ -99,4 +99,5 @@ def _cause(cause: Cause, comparison: Comparison) -> dict[str, Any]:
         "cases": len(cause.cases),
         "example": cause.cases[0],
         "message": cause.message,
+        "explanation": cause.explanation,
     }

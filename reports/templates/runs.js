@@ -215,7 +215,7 @@
     const cause = data.causes[wanted.cause];
     const about = cause ? cause.operators.join(", ") : wanted.operator || (wanted.only ? `Fails only in ${wanted.only}` : `${wanted.a} and ${wanted.b}`);
     $("one-title").textContent = [about, wanted.type && `in ${wanted.type}`, wanted.run && `in ${wanted.run}`].filter(Boolean).join(" ");
-    if (cause) parts.push(make("p", { class: "says" }, `${cause.symptom}${cause.detail ? `: ${cause.detail}` : ""}; ${cause.when}.`));
+    if (cause) parts.push(make("p", { class: "says" }, `${cause.symptom}${cause.detail ? `: ${cause.detail}` : ""}; ${cause.when}.${cause.explanation ? ` As explained ${cause.explanation}.` : ""}`));
     if (wanted.operator && data.operators[wanted.operator]) {
       const place = keys.indexOf(wanted.run);
       const counts = place >= 0 ? worth(wanted.operator, place) : null;

@@ -12,6 +12,7 @@ import pytest
 from commands import dmlcts
 from records import HOSTILE, result, run
 
+from dmlcts.reports.explain.explanation import read_texts
 from dmlcts.reports.record.record import (
     ERROR,
     FAIL,
@@ -22,6 +23,7 @@ from dmlcts.reports.record.record import (
     WAIVED,
     Mismatch,
     Record,
+    RecordError,
     Result,
     write_record,
 )
@@ -115,6 +117,28 @@ def test_a_waived_failure_has_the_symptom_that_it_would_have() -> None:
     failing = result(FAIL, message="OutputTensor: nan", mismatches=(Mismatch("OutputTensor", (0,), "1", "nan"),), wrong=1)
     found = compared(release("1.0", failing), release("1.1", replace(failing, status=WAIVED)))
     assert [(cause.symptom, cause.bad) for cause in found.causes] == [("NaN in place of numbers", (0, 1))]
+
+
+def test_a_cause_has_the_explanation_of_the_newest_run_that_has_one() -> None:
+    case = result().case
+    texts = [{case: "fails whenever a"}, {case: "fails whenever b", "another": "no"}, {}]
+    runs = [condense(release(f"1.{at}", result(FAIL)), explained) for at, explained in enumerate(texts)]
+    (cause,) = runs_json(compare_runs(name_runs(runs)))["causes"]
+    assert cause["explanation"] == "in 1.1, fails whenever b"
+
+
+@pytest.mark.parametrize("text", ["3", "[3]", '[{"example": 3, "text": ""}]', '[{"example": "x"}]', "[", "{}"])
+def test_what_is_no_list_of_explanations_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "explanations.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RecordError, match=r"explanations.json"):
+        read_texts(tmp_path / "explanations.json")
+
+
+def test_explanations_are_read_by_example_and_cleaned(tmp_path: Path) -> None:
+    assert read_texts(tmp_path / "explanations.json") == {}
+    found = [{"example": "X/1", "text": "a\x1bb"}, {"example": "", "text": "left out"}]
+    (tmp_path / "explanations.json").write_text(json.dumps(found), encoding="utf-8")
+    assert read_texts(tmp_path / "explanations.json") == {"X/1": "a\ufffdb"}
 
 
 # What is comparable

@@ -98,11 +98,12 @@ _SHOWN = 5
 
 
 def read_condensed(path: Path) -> Run:
-    """A run, condensed at once, so that no two whole records are in memory. Raises RecordError."""
+    """A run with its explanations, condensed at once, so that no two whole records are in memory. Raises RecordError."""
     from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.reports.explain.explanation import FILE, read_texts
     from dmlcts.reports.runs.run import condense
 
-    return condense(read_run(path))
+    return condense(read_run(path), read_texts((path if path.is_dir() else path.parent) / FILE))
 
 
 def _check_folder(out: Path) -> None:
