@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.answers import answers_of
-from dmlcts.conformance.execution.execute import compare_outputs, dispatch_case, undeclared_outcome
+from dmlcts.conformance.execution.execute import DATA_TYPE, compare_outputs, dispatch_case, undeclared_outcome
+from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import operators_named, selected_cases
-from dmlcts.generator.case.case import AGREEMENT, REJECTION, RELATION, SEQUENCE, Case
+from dmlcts.generator.case.case import AGREEMENT, HUGE, REJECTION, RELATION, SEQUENCE, Case
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.reports.claim.claim_json import claim_json
 from dmlcts.reports.claim.submission import CLAIM, INDEX, LARGEST_OUTPUTS, RESULTS, Submission, index_of, sample_of
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, apply_waivers, read_waivers
 from dmlcts.reports.record.labels import checked_record
-from dmlcts.reports.record.record import NOT_RUN, PASS, UNSUPPORTED, WAIVED, Record, Result, read_record
+from dmlcts.reports.record.record import MEMORY, NOT_RUN, PASS, SEQUENCES, WAIVED, Record, Result, read_record
 from dmlcts.reports.record.verdict import count_of, lacks_operators
 from dmlcts.reports.record.versions import unlike, what_ran
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -277,14 +278,18 @@ def _wrong_cases(record: Record, cases: Sequence[Case]) -> Iterator[str]:
     )
     yield from _list_cases(
         "said to be excluded by the description, which does not exclude it",
-        [
-            case.id
-            for case, result, outcome in excluded
-            if result.status == UNSUPPORTED
-            and result.undeclared in ("operator", "validation")
-            and (not outcome or outcome.undeclared != result.undeclared)
-        ],
+        [case.id for case, result, outcome in excluded if result.undeclared and not _is_excluded(case, result.undeclared, outcome)],
     )
+
+
+def _is_excluded(case: Case, why: str, outcome: Outcome | None) -> bool:
+    """Whether a case may be unsupported for that reason. ``outcome`` is what the description makes of it.
+
+    What the change of a negative case brings in may be a data type that is not declared, which shows when it runs.
+    """
+    if why in (MEMORY, SEQUENCES):
+        return case.level == HUGE if why == MEMORY else case.expect == SEQUENCE
+    return (outcome is not None and outcome.undeclared == why) or (why == DATA_TYPE and case.expect == REJECTION)
 
 
 def _info_of(record: Record) -> BackendInfo:
