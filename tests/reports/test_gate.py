@@ -456,6 +456,17 @@ def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, 
     assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers, "--waivers-reviewed") == 0
 
 
+def test_the_command_takes_further_runs_of_the_new_implementation(tmp_path: Path) -> None:
+    for name, seconds in (("old", 0.3), ("new", 2.0), ("slow", 2.1), ("quick", 0.4)):
+        (tmp_path / name).mkdir()
+        record = run(OTHER, result(seconds=seconds))
+        write_record(older(record) if name == "old" else record, tmp_path / name / "results.jsonl")
+    gate = ("gate", tmp_path / "new", "--baseline", tmp_path / "old", "--max-slowdown", "3")
+    assert dmlcts(*gate) == 1
+    assert dmlcts(*gate, "--repeat", tmp_path / "slow") == 1
+    assert dmlcts(*gate, "--repeat", tmp_path / "slow", "--repeat", tmp_path / "quick") == 0
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
