@@ -98,10 +98,23 @@ def condense(record: Record, explained: Mapping[str, str] | None = None) -> Run:
 
 
 def _note(result: Result) -> Noted:
-    as_failed = replace(result, status=FAIL) if result.status == WAIVED and result.mismatches else result
-    as_failed = replace(as_failed, status=ERROR) if as_failed.status == WAIVED else as_failed
     message = result.message if len(result.message) <= _LONGEST else f"{result.message[: _LONGEST - 4]} ..."
-    return Noted(result.operator, result.data_type, symptom_of(as_failed), common_detail([result]), message, words(result))
+    symptom = symptom_of(replace(result, status=_status_without_waiver(result)))
+    return Noted(result.operator, result.data_type, symptom, common_detail([result]), message, words(result))
+
+
+_OF_FAILURES = ("stage", "memory")
+"""The evidence of a case that failed; one that ended in an error may have it too, but then its message begins otherwise."""
+
+
+def _status_without_waiver(result: Result) -> str:
+    """What a waived case would be, as far as its record tells: so that it has the symptom of the same case where no waiver holds."""
+    if result.status != WAIVED:
+        return result.status
+    if result.message.startswith("must be rejected ("):
+        return ERROR
+    wrong = result.mismatches or result.wrong or result.message.startswith("accepted, but must be rejected")
+    return FAIL if wrong or any(name in result.evidence for name in _OF_FAILURES) else ERROR
 
 
 def name_runs(runs: Sequence[Run]) -> list[Run]:

@@ -136,11 +136,12 @@
     }
     for (const row of $("matrix").rows)
       for (const [place] of keys.entries()) row.cells[place + 1].hidden = left() >= 0 && right() >= 0 && place !== left() && place !== right();
-    const what = { "": "differ", fails: "fail in some run", all: "in all" }[wanted.view];
+    const one = shown.length === 1;
+    const what = { "": one ? "differs" : "differ", fails: `${one ? "fails" : "fail"} in some run`, all: "in all" }[wanted.view];
     const two = left() >= 0 && right() >= 0;
     const why = two ? `differ between ${wanted.a} and ${wanted.b}` : wanted.only ? `have cases that fail only in ${wanted.only}` : wanted.q ? "match" : what;
     $("found").textContent = `${shown.length} of ${plural(operators.length, "operator")} ${why}${wanted.type ? `, in ${wanted.type}` : ""}.`;
-    one(jump);
+    detail(jump);
   }
 
   // ---- One operator, cause, pair of runs, or run.
@@ -206,7 +207,7 @@
     return box;
   }
 
-  function one(jump) {
+  function detail(jump) {
     const parts = [];
     const two = left() >= 0 && right() >= 0;
     const any = wanted.operator || wanted.cause !== "" || two || wanted.only;

@@ -113,10 +113,33 @@ def test_wrong_values_of_two_operators_are_two_causes_and_a_refusal_is_one() -> 
         assert len(found.causes) == causes
 
 
-def test_a_waived_failure_has_the_symptom_that_it_would_have() -> None:
-    failing = result(FAIL, message="OutputTensor: nan", mismatches=(Mismatch("OutputTensor", (0,), "1", "nan"),), wrong=1)
+@pytest.mark.parametrize(
+    ("status", "more", "symptom"),
+    [
+        (
+            FAIL,
+            {"message": "OutputTensor: nan", "mismatches": (Mismatch("OutputTensor", (0,), "1", "nan"),), "wrong": 1},
+            "NaN in place of numbers",
+        ),
+        (FAIL, {"message": "no", "evidence": {"stage": "compile", "code": "0x80004001"}}, "refused at compile with 0x80004001"),
+        (FAIL, {"message": "accepted, but must be rejected: it breaks sizes"}, ""),
+        (
+            FAIL,
+            {"message": "wrote 3 bytes past the end", "evidence": {"memory": "wrote 3 bytes past the end"}},
+            "wrote # bytes past the end",
+        ),
+        (ERROR, {"message": "the host crashed"}, "the host crashed"),
+        (
+            ERROR,
+            {"message": "must be rejected (sizes), but the device hung", "evidence": {"stage": "bind", "code": "1"}},
+            "must be rejected (sizes), but the device hung",
+        ),
+    ],
+)
+def test_a_waived_failure_has_the_symptom_that_it_has_without_a_waiver(status: str, more: dict[str, object], symptom: str) -> None:
+    failing = result(status, **more)
     found = compared(release("1.0", failing), release("1.1", replace(failing, status=WAIVED)))
-    assert [(cause.symptom, cause.bad) for cause in found.causes] == [("NaN in place of numbers", (0, 1))]
+    assert [(cause.symptom, cause.bad) for cause in found.causes] == [(symptom, (0, 1))]
 
 
 def test_a_cause_has_the_explanation_of_the_newest_run_that_has_one() -> None:
