@@ -293,7 +293,6 @@
   $("filter").addEventListener("submit", (event) => event.preventDefault());
   $("reset").addEventListener("click", () => (location.hash = "all"));
   $("json").addEventListener("click", save);
-  $("filter").hidden = $("theme").hidden = false;
   const hidden = [...document.querySelectorAll(".failing > details[hidden]")];
   if (hidden.length) {
     const button = make("button", { type: "button", class: "quiet", onclick: () => {
@@ -307,4 +306,5 @@
   addEventListener("hashchange", () => show(true));
   show(Boolean(location.hash));
   arrows($("matrix"));
+  $("filter").hidden = $("theme").hidden = false;
 })();
