@@ -29,6 +29,7 @@ def write_all(record: Record, folder: Path, supplement: Supplement | None = None
     from dmlcts.reports.record.record import write_record
 
     with write_folder(folder):
+        (folder / "claim.json").unlink(missing_ok=True)  # else it would be of other results, until the new one is written
         write_record(record, folder / "results.jsonl")
     write_claim(record, folder / "claim.json", folder / "results.jsonl")
     write_junit(record, folder / "junit")

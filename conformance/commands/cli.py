@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -31,15 +32,21 @@ COMMANDS = {
     "kernels": ("results.kernels", "list which kernels of a backend the cases of a run reach"),
     "merge": ("results.merge", "merge the results of several shards"),
     "probe": ("backends.probe", "compare what a backend accepts with the documentation"),
+    "releases": ("backends.releases", "run on Microsoft's releases of DirectML.dll, side by side"),
     "replay": ("clients.replay", "run the dispatches of a capture again, and judge each"),
-    "report": ("results.report", "write the reports of a results file"),
+    "report": ("results.report", "write the reports of a run, or set several side by side"),
     "repro": ("cases.repro", "write a case as a model, with its arrays"),
     "run": ("cases.run", "run cases on a backend and write reports"),
     "setup": ("backends.setup", "prepare DirectML.dll and its host"),
     "show": ("cases.show", "print a case, what is tested of an operator, or list cases"),
     "spec": ("specs.spec", "begin, list, show and check specs, their coverage, and pages"),
+    "submit": ("results.submit", "put a run into a file that somebody else can check"),
+    "verify": ("results.verify", "check a run that somebody submitted"),
 }
 """Each subcommand: its module below ``commands``, and one line of help."""
+
+_COMPLETION = "_DMLCTS_COMPLETE"
+"""The variable of the environment by which a shell asks how a line goes on."""
 
 _EXIT_CODES = """Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error,
 3 a backend could not be started, 4 nothing failed, but something that the backend claims is unsupported, 130 stopped by Ctrl-C,
@@ -79,7 +86,7 @@ def main(arguments: list[str] | None = None) -> Any:
     set_encoding()
     try:
         _check_text(sys.argv[1:] if arguments is None else arguments)
-        code = dmlcts.main(args=arguments, prog_name="dmlcts", standalone_mode=False)
+        code = dmlcts.main(args=arguments, prog_name="dmlcts", complete_var=_COMPLETION, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()
@@ -92,8 +99,8 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(1)  # as click does, and similar to programs that SIGPIPE ends
     except SystemExit as error:
         place = Path(extract_tb(error.__traceback__)[-1].filename)
-        if error.code and Path(click.__file__).parent in place.parents:
-            raise  # a pipe that nobody reads
+        if (error.code or _COMPLETION in os.environ) and Path(click.__file__).parent in place.parents:
+            raise  # a pipe that nobody reads; or a shell asked how a line goes on
         # No command ends so: a module in place of a library's did, and nothing may have run.
         click.echo(f"dmlcts: ended by {place}, which raised SystemExit", err=True)
         sys.exit(2)
@@ -134,12 +141,13 @@ def exit_code_of(error: Exception) -> int | None:
     from dmlcts.conformance.dxdispatch.model_json import ModelError
     from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.generator.plan.attributes import NotGenerable
+    from dmlcts.reports.claim.submission import SubmissionError
     from dmlcts.reports.gate.waivers import WaiverError
     from dmlcts.reports.record.record import RecordError
+    from dmlcts.reports.runs.history import HistoryError
     from dmlcts.spec.reading.document import SpecError
 
     if isinstance(error, BackendUnavailable):
         return 3
-    return (
-        2 if isinstance(error, UsageError | ModelError | SpecError | RecordError | WaiverError | NotGenerable | OSError) else None
-    )
+    known = (UsageError, ModelError, SpecError, RecordError, WaiverError, HistoryError, SubmissionError, NotGenerable, OSError)
+    return 2 if isinstance(error, known) else None

@@ -14,9 +14,12 @@ from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.policies import policies
 from dmlcts.reports.record.record import NOT_RUN, WAIVED, Record, Result
 from dmlcts.reports.record.verdict import matrix
+from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, read_text
 
 FORMAT = "dmlcts-claim-1"
 """The form of ``claim.json``: reports/schema/claim.schema.json."""
+
+_LARGEST = 64 * MIB
 
 
 def write_claim(record: Record, file: Path, results: Path) -> None:
@@ -24,6 +27,29 @@ def write_claim(record: Record, file: Path, results: Path) -> None:
     with results.open("rb") as stream:
         digest = file_digest(stream, "sha256").hexdigest()
     write_text(file, json.dumps(claim_json(record, digest), indent=1) + "\n")
+
+
+def unlike_claim(results: Path) -> str:
+    """What is wrong with a results file by the claim.json beside it, whose hash it must have; empty if nothing is, or if no claim lies there."""
+    file = results.parent / "claim.json"
+    if results.name != "results.jsonl" or not file.is_file():
+        return ""
+    try:
+        claim = parse_json(read_text(file, _LARGEST))
+    except InputError as error:
+        return f"{file}: {error}"
+    expected = claim.get("results_sha256") if isinstance(claim, dict) and claim.get("format") == FORMAT else None
+    if not expected:
+        return ""
+    with results.open("rb") as stream:
+        actual = file_digest(stream, "sha256").hexdigest()
+    return (
+        ""
+        if actual == expected
+        else (
+            f"{results} is not the one of which {file.name} beside it says what it claims: it was edited, or is another run's; if that is meant, remove {file.name}"
+        )
+    )
 
 
 def claim_json(record: Record, results_sha256: str = "") -> dict[str, Any]:

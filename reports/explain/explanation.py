@@ -12,7 +12,9 @@ from pathlib import Path
 
 from dmlcts.reports.explain.symptom import PAGE
 from dmlcts.reports.record.files import write_text
-from dmlcts.reports.record.record import ERROR, FAIL, UNEXPECTED_PASS, UNSUPPORTED
+from dmlcts.reports.record.record import ERROR, FAIL, UNEXPECTED_PASS, UNSUPPORTED, RecordError
+from dmlcts.spec.untrusted import sanitize
+from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, read_text
 
 FILE = "explanations.json"
 """The file beside the other reports."""
@@ -185,3 +187,27 @@ def as_json(explanations: Sequence[Explanation]) -> str:
 def write_explanations(explanations: Sequence[Explanation], file: Path) -> None:
     """Writes ``as_json``. Raises OSError, naming the folder, if it cannot."""
     write_text(file, as_json(explanations))
+
+
+LARGEST = 16 * MIB
+
+
+def read_texts(file: Path) -> dict[str, str]:
+    """The texts of the explanations that another run wrote, by the example of each; none if there is no file.
+
+    Raises:
+        RecordError: it is no such file.
+    """
+    if not file.is_file():
+        return {}
+    try:
+        found = parse_json(read_text(file, LARGEST))
+    except InputError as error:
+        raise RecordError(f"{file}: {error}") from None
+    entries = found if isinstance(found, list) else [found]
+    texts = [(entry.get("example"), entry.get("text")) for entry in entries if isinstance(entry, dict)]
+    if len(texts) < len(entries) or not all(isinstance(part, str) for pair in texts for part in pair):
+        raise RecordError(
+            f"{file}: not a list of explanations, each with an example and a text; remove the file, or write the report again"
+        )
+    return {sanitize.line(example): sanitize.line(text) for example, text in texts if example}

@@ -2,19 +2,21 @@
 
 A run is green only if it is complete, comparable with the baseline, and nothing got worse. ``problems`` say why it is not complete or not
 comparable; they are never green, whatever the results are.
+
+Runs of two feature levels, such as of two releases, are compared at the lower of both. What is above it, and an operator of which the baseline
+supports no case, is new: its failures are listed, and are no regression.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Any
 
 from dmlcts.reports.claim.claim import WHOLE, claim_of, nothing_shown
 from dmlcts.reports.claim.exempt import larger_shares
-from dmlcts.reports.formats.markdown import code, plain
+from dmlcts.reports.gate.noise import SLOWDOWN, Times, noise_of, slower_cases, times_of
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers
 from dmlcts.reports.record.policies import looser
 from dmlcts.reports.record.record import (
@@ -32,18 +34,14 @@ from dmlcts.reports.record.record import (
 )
 from dmlcts.reports.record.verdict import WORDS, backend_name, count_of, lacks_operators
 from dmlcts.reports.record.versions import what_ran
-
-FORMAT = "dmlcts-gate-1"
-"""The form of the JSON: reports/schema/gate.schema.json."""
-
-SLOWDOWN, SLOW_FLOOR = 3.0, 0.5
-"""A case that passes became slower if it takes more than SLOWDOWN times as long as before, and SLOW_FLOOR seconds longer."""
+from dmlcts.spec.model.abi import FeatureLevel, feature_level
 
 KINDS = {
     "newly_fails": "newly failing",
     "vanished": "vanished",
     "became_unsupported": "became unsupported",
-    "slower": "slower than its limit",
+    "new_fails": "failing, and new",
+    "slower": "slower",
     "newly_waived": "newly waived",
     "still_fails": "still failing",
     "fixed": "fixed",
@@ -51,10 +49,8 @@ KINDS = {
 """What may have happened to a case, the worst first, in words."""
 
 _REGRESSIONS = frozenset({"newly_fails", "vanished", "became_unsupported"})
-_SHOWN_OPERATORS, _SHOWN_CASES = 20, 3
+_SHOWN = 3
 _LONGEST = 300
-_ANNOTATIONS = 10
-"""GitHub shows so many errors, and so many warnings, of a step."""
 
 _GOOD, _BAD, _EXCUSED, _ABSENT = "good", "bad", "excused", "absent"
 _CLASSES = {
@@ -70,7 +66,6 @@ _CLASSES = {
 _SAME = {
     "level": "level",
     "basis": "basis",
-    "feature_level": "feature level",
     "selection": "selection of cases",
     "spec_version": "spec (the promises changed; make a new baseline with this version of the suite)",
 }
@@ -103,7 +98,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The comparison. ``regressions`` are the kinds of changes that are not green; ``warnings`` are differences that do not decide."""
+    """The comparison, at the lower ``feature_level`` of both runs.
+
+    ``regressions`` are the kinds of changes that are not green; ``warnings`` are differences that do not decide.
+    """
 
     new: Manifest
     baseline: Manifest
@@ -111,6 +109,7 @@ class Gate:
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
     changes: tuple[Change, ...]
+    feature_level: str
     regressions: frozenset[str] = field(default=_REGRESSIONS)
 
     @property
@@ -151,26 +150,90 @@ def compare(
     max_slowdown: float | None = None,
     files: Collection[str] = (),
     reviewed: bool = False,
+    repeats: Sequence[Record] = (),
 ) -> Gate:
     """Compares a run with an older one. ``waivers`` excuse failures of the new run; ``files`` are the SHA-256 of the files that they are from.
 
-    What a random search did not draw again says nothing: no case vanishes from one. A case that became slower (SLOWDOWN, SLOW_FLOOR) is a regression only with ``max_slowdown``, which replaces the factor.
+    What a random search did not draw again says nothing: no case vanishes from one. A case that became slower (reports/gate/noise) is a regression
+    only with ``max_slowdown``, which replaces the factor; ``repeats`` are further runs of the new implementation, of which the least time counts.
     ``reviewed`` says that somebody looked at what changed in the waivers, so that they may excuse more than before.
     """
-    before, ran = {result.case: result for result in baseline.results}, what_ran(new.manifest.backend)
+    ran = what_ran(new.manifest.backend)
+    before = {result.case: result for result in baseline.results}
     after = {result.case: _settle(result, (FAIL, ERROR, PASS), waivers, today, ran) for result in new.results}
-    cases = after if new.manifest.level == SEARCH else before | after
-    changes = [change for case in cases if (change := _change(before.get(case), after.get(case), max_slowdown or SLOWDOWN))]
+    ground = _common_ground(new, baseline)
+    compared = {case: result for case, result in before.items() if ground.compares(result)}
+    cases = after if new.manifest.level == SEARCH else compared | after
+    times = times_of(compared, after, repeats)
+    noise = noise_of(times, {case: before[case].operator for case in times})
+    slower = slower_cases(times, max(max_slowdown or SLOWDOWN, noise))
+    found = (_change(compared.get(case), after.get(case), ground, times if case in slower else {}) for case in cases)
     order = list(KINDS)
+    own = {case: result for case, result in after.items() if ground.compares(result)}
     return Gate(
         new.manifest,
         baseline.manifest,
         len(after),
-        (*_problems(new, baseline, after), *_more_waived(new, baseline, after, waivers, today, files, reviewed)),
-        tuple(_warnings(new, baseline, today)),
-        tuple(sorted(changes, key=lambda change: (order.index(change.kind), change.operator, change.case))),
+        (*_problems(new, baseline, after, repeats), *_more_waived(new, compared, baseline, own, waivers, today, files, reviewed)),
+        (
+            *_warnings(new, baseline, today),
+            *_text_of_the_rest(ground, before, after),
+            *_noise(noise, max_slowdown or SLOWDOWN, times),
+        ),
+        tuple(sorted(filter(None, found), key=lambda change: (order.index(change.kind), change.operator, change.case))),
+        str(ground.level),
         _REGRESSIONS | ({"slower"} if max_slowdown else set()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What is compared: the cases up to a feature level, of all operators but the ``added``, of which the baseline supports no case."""
+
+    level: FeatureLevel
+    added: frozenset[str]
+
+    def compares(self, result: Result) -> bool:
+        return result.operator not in self.added and feature_level(result.feature_level) <= self.level
+
+
+def _common_ground(new: Record, baseline: Record) -> _Ground:
+    """What two runs have in common. What an incomplete baseline lacks may have been there before, and is not new."""
+    level = min(feature_level(record.manifest.feature_level) for record in (new, baseline))
+    known = {result.operator for result in baseline.results if result.status != UNSUPPORTED} | set(baseline.manifest.unlisted)
+    whole = baseline.results and not _is_incomplete(baseline) and baseline.manifest.selection == new.manifest.selection
+    added = {result.operator for result in new.results} - known if whole and new.manifest.level != SEARCH else ()
+    return _Ground(level, frozenset(added))
+
+
+def _is_incomplete(record: Record) -> bool:
+    return bool(claim_of(record).counts[NOT_RUN] or record.manifest.interrupted or not record.manifest.finished)
+
+
+def _text_of_the_rest(ground: _Ground, before: Mapping[str, Result], after: Mapping[str, Result]) -> Iterator[str]:
+    """What is not compared, in words."""
+    added = sorted({result.operator for result in after.values()} & ground.added)
+    own = {name: [r for r in after.values() if r.operator == name and r.status != UNSUPPORTED] for name in added}
+    if supported := [name for name in added if own[name]]:
+        more = f" and {len(supported) - _SHOWN} more" if len(supported) > _SHOWN else ""
+        yield (
+            f"{count_of(len(supported), 'operator')} of which the baseline supports no case, with {count_of(sum(map(len, own.values())), 'case')}: "
+            f"{clean(', '.join(supported[:_SHOWN]))}{more}; what fails of them is new"
+        )
+    for results, which, what in ((after, "new run", "new"), (before, "baseline", "left out")):
+        above = [r for r in results.values() if r.operator not in ground.added and feature_level(r.feature_level) > ground.level]
+        if above:
+            yield f"compared at feature level {ground.level.name.replace('_', '.')}: {count_of(len(above), 'case')} of the {which} above it {'is' if len(above) == 1 else 'are'} {what}"
+
+
+def _noise(noise: float, factor: float, times: Times) -> Iterator[str]:
+    """That the runs' own noise, and not the factor, decides which cases are slower."""
+    hidden = len(slower_cases(times, factor)) - len(slower_cases(times, max(noise, factor)))
+    if hidden:
+        yield (
+            f"{count_of(hidden, 'case')} took more than {factor:g} times as long, but others took {noise:.1f} times less time than before: on such a "
+            "busy machine that says nothing; run the new implementation again, and give that run with --repeat"
+        )
 
 
 def _settle(result: Result, statuses: Collection[str], waivers: Sequence[Waiver], today: date, ran: Mapping[str, str]) -> Result:
@@ -178,15 +241,19 @@ def _settle(result: Result, statuses: Collection[str], waivers: Sequence[Waiver]
     return apply_waivers(result, waivers, today, ran) if result.status in statuses else result
 
 
-def _change(old: Result | None, new: Result | None, slowdown: float) -> Change | None:
+def _change(old: Result | None, new: Result | None, ground: _Ground, slower: Times) -> Change | None:
     kind = _kind(_CLASSES[old.status] if old else _ABSENT, _CLASSES[new.status] if new else _ABSENT)
-    if not kind and old and new and _slower(old, new, slowdown):
-        kind = "slower"
     shown = new or old
-    if not kind or shown is None:
+    if shown is None:
+        return None
+    if not ground.compares(shown):
+        kind = "new_fails" if kind == "newly_fails" else ""
+    if not kind and slower:
+        kind = "slower"
+    if not kind:
         return None
     before, after = (old.status if old else ""), (new.status if new else "")
-    seconds = (old.seconds if old else 0.0, new.seconds if new else 0.0)
+    seconds = slower.get(shown.case, (old.seconds if old else 0.0, new.seconds if new else 0.0))
     message = (shown.waiver if after in (WAIVED, UNEXPECTED_PASS) else shown.message) if new else ""
     return Change(kind, shown.case, shown.operator, before, after, message, shown.repro if new else "", seconds)
 
@@ -204,12 +271,7 @@ def _kind(before: str, after: str) -> str:
     return "fixed" if after == _GOOD and before in (_BAD, _EXCUSED) else ""
 
 
-def _slower(old: Result, new: Result, slowdown: float) -> bool:
-    both = _CLASSES[old.status] == _CLASSES[new.status] == _GOOD
-    return both and new.seconds > old.seconds * slowdown and new.seconds - old.seconds > SLOW_FLOOR
-
-
-def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Iterator[str]:
+def _problems(new: Record, baseline: Record, after: Mapping[str, Result], repeats: Sequence[Record]) -> Iterator[str]:
     """Why the new run cannot be green."""
     manifest, old = new.manifest, baseline.manifest
     claim = claim_of(new)
@@ -238,6 +300,14 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
     for name, words in _SAME.items():
         if getattr(manifest, name) != getattr(old, name):
             yield f"another {words}: {clean(getattr(manifest, name) or 'none')}, in the baseline {clean(getattr(old, name) or 'none')}"
+    if feature_level(manifest.feature_level) < feature_level(old.feature_level):
+        levels = (clean(each.feature_level.replace("_", ".")) for each in (manifest, old))
+        yield "a lower feature level: {}, in the baseline {}; what is above it is not compared, and no longer promised".format(
+            *levels
+        )
+    for repeat in repeats:
+        if repeat.manifest.backend != manifest.backend:
+            yield f"a repeated run is of another implementation: {clean(backend_name(repeat.manifest))}"
     if loosened := list(looser(manifest.backend, old.backend)):
         yield f"the new run is judged less strictly, since the implementation declares another precision: {clean('; '.join(loosened))}"
     missing = [name for name in old.required if name not in manifest.required]
@@ -247,6 +317,7 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
 
 def _more_waived(
     new: Record,
+    old: Mapping[str, Result],
     baseline: Record,
     after: Mapping[str, Result],
     waivers: Sequence[Waiver],
@@ -261,7 +332,7 @@ def _more_waived(
     if new.manifest.level == SEARCH:
         return
     ran = what_ran(baseline.manifest.backend)
-    before = (_settle(result, (FAIL, ERROR), waivers, today, ran) for result in baseline.results)
+    before = (_settle(result, (FAIL, ERROR), waivers, today, ran) for result in old.values())
     known = {entry["sha256"] for entry in baseline.manifest.waivers}
     changed = not known.issuperset({*files, *(entry["sha256"] for entry in new.manifest.waivers)})
     more = list(larger_shares(after.values(), before))
@@ -271,7 +342,7 @@ def _more_waived(
             if changed
             else "no waiver file changed, so new failures fall under old waivers; narrow these, or give the failures a waiver of their own"
         )
-        shown = f"{'; '.join(more[:_SHOWN_CASES])}{f' and {len(more) - _SHOWN_CASES} more operators' if len(more) > _SHOWN_CASES else ''}"
+        shown = f"{'; '.join(more[:_SHOWN])}{f' and {len(more) - _SHOWN} more operators' if len(more) > _SHOWN else ''}"
         yield f"more cases are waived: {clean(shown)}: {why}"
 
 
@@ -287,11 +358,8 @@ def _warnings(new: Record, baseline: Record, today: date) -> Iterator[str]:
             yield f"another {words}: {clean(getattr(manifest, name) or 'none')}, in the baseline {clean(getattr(old, name) or 'none')}"
     if manifest.backend.get("name") != old.backend.get("name"):
         yield f"another implementation: {clean(backend_name(manifest))}, in the baseline {clean(backend_name(old))}"
-    if claim_of(baseline).counts[NOT_RUN] or old.interrupted or not old.finished:
+    if _is_incomplete(baseline):
         yield "the baseline is incomplete: what it lacks counts as new"
-
-
-# In words
 
 
 def clean(text: object) -> str:
@@ -299,129 +367,3 @@ def clean(text: object) -> str:
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(str(text).split()))
     line = line.replace("##", "# #")  # ##[error] is a command in the log of GitHub Actions and Azure Pipelines
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 4]} ..."
-
-
-def groups(changes: Iterable[Change]) -> dict[str, list[Change]]:
-    """Changes by operator, those with most first."""
-    found: dict[str, list[Change]] = {}
-    for change in changes:
-        found.setdefault(clean(change.operator), []).append(change)
-    return dict(sorted(found.items(), key=lambda item: (-len(item[1]), item[0])))
-
-
-def text(gate: Gate) -> Iterator[str]:
-    """The comparison for a terminal, line by line."""
-    for problem in gate.problems:
-        yield f"problem: {problem}"
-    for warning in gate.warnings:
-        yield f"warning: {warning}"
-    for kind, changes in _by_kind(gate):
-        yield ""
-        yield f"{KINDS[kind]}: {len(changes):,}"
-        for operator, shown, more in _first_changes(changes):
-            yield f"  {operator}: {len(shown) + more:,}"
-            yield from (f"    {clean(change.case)}: {change.text}" for change in shown)
-            yield from (f"      {clean(change.repro)}" for change in shown[:1] if change.repro and kind in gate.regressions)
-            if more:
-                yield f"    ... and {more:,} more"
-        if (hidden := len(groups(changes)) - _SHOWN_OPERATORS) > 0:
-            yield f"  ... and {count_of(hidden, 'operator')} more"
-    if gate.changes or gate.problems or gate.warnings:
-        yield ""
-    yield gate.sentence
-
-
-def markdown(gate: Gate) -> Iterator[str]:
-    """The comparison for a pull request, line by line."""
-    yield f"# {'✓' if gate.ok else '✗'} {plain(gate.sentence)}"
-    yield ""
-    yield f"{plain(backend_name(gate.new))} against {plain(backend_name(gate.baseline))} of {plain(gate.baseline.finished or 'an unknown time')}"
-    yield ""
-    for problem in gate.problems:
-        yield f"> ✗ {plain(problem)}"
-        yield ""
-    for warning in gate.warnings:
-        yield f"> ⚠ {plain(warning)}"
-        yield ""
-    for kind, changes in _by_kind(gate):
-        yield f"## {KINDS[kind].capitalize()}: {len(changes):,}"
-        yield ""
-        for operator, shown, more in _first_changes(changes):
-            yield f"- {code(operator)}: {len(shown) + more:,}"
-            yield from (f"  - {code(clean(change.case))}: {plain(change.text)}" for change in shown)
-            if more:
-                yield f"  - ... and {more:,} more"
-        if (hidden := len(groups(changes)) - _SHOWN_OPERATORS) > 0:
-            yield f"- ... and {count_of(hidden, 'operator')} more"
-        yield ""
-
-
-def github_annotations(gate: Gate) -> Iterator[str]:
-    """Workflow commands of GitHub Actions: an error for each problem and each operator with regressions, a warning for what does not decide."""
-    errors = [("problem", problem) for problem in gate.problems]
-    warnings = [("gate", warning) for warning in gate.warnings]
-    for kind, changes in _by_kind(gate):
-        if kind in ("fixed", "still_fails", "newly_waived"):
-            continue
-        for operator, found in groups(changes).items():
-            lines = [f"{clean(change.case)}: {change.text}" for change in found[:_SHOWN_CASES]]
-            more = [f"... and {len(found) - _SHOWN_CASES:,} more"] if len(found) > _SHOWN_CASES else []
-            entry = (f"{operator}: {len(found):,} {KINDS[kind]}", "\n".join([*lines, *more]))
-            (errors if kind in gate.regressions else warnings).append(entry)
-    for command, entries in (("error", errors), ("warning", warnings)):
-        for title, message in entries[:_ANNOTATIONS]:
-            yield f"::{command} title={_escape(f'dmlcts gate: {title}', ':,')}::{_escape(message)}"
-
-
-def _escape(value: str, further: str = "") -> str:
-    """A value in a workflow command: % and line ends are escaped in a message, : and , in a property too."""
-    for character in f"%\r\n{further}":
-        value = value.replace(character, f"%{ord(character):02X}")
-    return value
-
-
-def gate_json(gate: Gate) -> dict[str, Any]:
-    """The comparison as data, in the form of reports/schema/gate.schema.json: every change."""
-    return {
-        "format": FORMAT,
-        "ok": gate.ok,
-        "sentence": gate.sentence,
-        "problems": list(gate.problems),
-        "warnings": list(gate.warnings),
-        "regressions": [kind for kind in KINDS if kind in gate.regressions],
-        "new": _run(gate.new),
-        "baseline": _run(gate.baseline),
-        "cases": gate.cases,
-        "counts": gate.counts,
-        "changes": [
-            {
-                "kind": change.kind,
-                "case": change.case,
-                "operator": change.operator,
-                "before": change.before or None,
-                "after": change.after or None,
-                "message": clean(change.message),
-                "repro": change.repro,
-                "seconds": list(change.seconds),
-            }
-            for change in gate.changes
-        ],
-    }
-
-
-def _run(manifest: Manifest) -> dict[str, str]:
-    names = ("level", "basis", "feature_level", "selection", "spec_version", "suite_version", "seed", "finished")
-    return {"implementation": clean(backend_name(manifest)), **{name: getattr(manifest, name) for name in names}}
-
-
-def _by_kind(gate: Gate) -> Iterator[tuple[str, list[Change]]]:
-    for kind in KINDS:
-        changes = [change for change in gate.changes if change.kind == kind]
-        if changes:
-            yield kind, changes
-
-
-def _first_changes(changes: Sequence[Change]) -> Iterator[tuple[str, list[Change], int]]:
-    """The first operators, the first changes of each, and how many more it has."""
-    for operator, found in list(groups(changes).items())[:_SHOWN_OPERATORS]:
-        yield operator, found[:_SHOWN_CASES], max(0, len(found) - _SHOWN_CASES)

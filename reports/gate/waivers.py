@@ -20,6 +20,10 @@ not, the failure's message says so:
 
         stderr: "*Unhandled global flags 0x800000*"
         versions: {DirectML: 1.13.1 to 1.14.1, vkd3d: "2.1"}
+      - cases: GEMM/FLOAT16/*
+        reason: overflows
+        issue: https://example.org/issues/13
+        versions: {DirectML: ">=1.12,<1.15"}
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which versions a waiver is about: ``1.15.4``, ``1.8.0 to 1.15.4``, or a version's whole text.
+"""Which versions a waiver is about: ``1.15.4``, ``1.8.0 to 1.15.4``, ``>=1.12,<1.15``, or a version's whole text.
 
 Only a version that is numbers is within a range. ``1.15.4+sha256.0123...``, a file that is no known release, is not: nobody knows what it does.
 It can be named by its whole text.
@@ -7,10 +7,13 @@ It can be named by its whole text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import ge, gt, le, lt
 from typing import Any
 
 _NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
+_BOUND = re.compile(r"(>=|<=|>|<)\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)")
+_HOLDS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 _WORD = re.compile(r"[^\s*?]+")
 
 Versions = Mapping[str, Sequence[str]]
@@ -40,6 +43,8 @@ def replaced_text(details: Mapping[str, Any]) -> str:
 
 def problem_of(text: str) -> str:
     """What is wrong with a range; empty if nothing is."""
+    if text[:1] in (">", "<"):
+        return "" if _bounds(text) else "must be bounds such as >=1.12,<1.15, with the same numbers as a version has"
     first, to, last = text.partition(" to ")
     if not to and _WORD.fullmatch(text):
         return ""
@@ -50,10 +55,18 @@ def problem_of(text: str) -> str:
 
 def is_within(version: str, text: str) -> bool:
     """Whether a version is in a range."""
+    if bounds := _bounds(text):
+        return bool(_NUMBERS.fullmatch(version)) and all(_HOLDS[sign](_numbers(version), limit) for sign, limit in bounds)
     first, _, last = text.partition(" to ")
     if not all(map(_NUMBERS.fullmatch, (version, first, last or first))):
         return version == text
     return _numbers(first) <= _numbers(version) <= _numbers(last or first)
+
+
+def _bounds(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    """The bounds of ``>=1.12,<1.15``; none if it is not such a text."""
+    found = [_BOUND.fullmatch(part.strip()) for part in text.split(",")]
+    return [(each[1], _numbers(each[2])) for each in found if each] if all(found) else []
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -14,7 +14,9 @@ import pytest
 from commands import dmlcts
 from records import negative, result, run
 
-from dmlcts.reports.gate.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
+from dmlcts.reports.gate.forms import gate_json, github_annotations, markdown, text
+from dmlcts.reports.gate.gate import Gate, clean, compare
+from dmlcts.reports.gate.noise import SLOW_FLOOR
 from dmlcts.reports.gate.waivers import Waiver
 from dmlcts.reports.record.policies import policies
 from dmlcts.reports.record.record import (
@@ -27,6 +29,7 @@ from dmlcts.reports.record.record import (
     UNSUPPORTED,
     WAIVED,
     Record,
+    Result,
     write_record,
 )
 
@@ -144,7 +147,8 @@ def test_what_failed_before_and_is_waived_by_the_gate_is_no_more_than_before() -
         ([WAIVED, WAIVED, PASS], [WAIVED, PASS, PASS], False),
         ([WAIVED, PASS, PASS], [WAIVED, WAIVED, PASS], True),
         ([WAIVED, PASS], [WAIVED, PASS, PASS], False),
-        ([], [WAIVED, PASS], True),
+        ([UNSUPPORTED, PASS], [WAIVED, PASS], True),
+        ([], [WAIVED, PASS], False),  # a new operator
     ],
 )
 def test_the_share_of_each_operator_counts(before: list[str], after: list[str], grew: bool) -> None:
@@ -186,7 +190,7 @@ def test_slower_is_a_warning_unless_a_limit_is_given(before: float, after: float
     old, new = run(OTHER, result(seconds=before)), run(OTHER, result(seconds=after))
     gate = gated(new, old)
     assert (gate.counts["slower"], gate.ok) == (int(slower), True)
-    assert gated(new, old, slowdown=3.0).ok is not slower
+    assert gated(new, old, slowdown=3.0).ok is not bool(slower)
     assert gated(new, old, slowdown=1000.0).ok or before == 0
 
 
@@ -199,6 +203,90 @@ def test_no_case_vanishes_from_a_random_search() -> None:
     gate = gated(run(OTHER, result(FAIL, 2), level=SEARCH), run(OTHER, result(), level=SEARCH))
     assert (gate.counts["vanished"], gate.counts["newly_fails"]) == (0, 1)
     assert gated(run(OTHER), run(OTHER, result())).counts["vanished"] == 1
+
+
+@pytest.mark.parametrize(
+    ("others", "slower"),
+    [
+        ([], 1),
+        ([result(number=2, seconds=1.0)], 1),
+        ([result(number=2, seconds=0.9), result(number=3, seconds=2.0)], 1),
+        ([result(number=2, seconds=1.0), result(number=3, seconds=9.0)], 0),
+    ],
+)
+def test_slower_is_more_than_what_others_got_faster_by_chance(others: list[Result], slower: int) -> None:
+    """The case took five times as long; on a busy machine another took nine times less."""
+    old = run(OTHER, result(seconds=0.27), *others)
+    new = run(OTHER, result(seconds=1.35), *(replace(each, seconds=1.0) for each in others))
+    gate = gated(new, old, slowdown=3.0)
+    assert gate.counts["slower"] == slower
+    assert ("others took 9.0 times less time" in " ".join(gate.warnings)) is not bool(slower)
+
+
+def test_an_operator_that_got_faster_hides_no_other_that_got_slower() -> None:
+    """What all its cases gain is no noise."""
+    gained = [result(number=n, operator="GEMM", seconds=20.0) for n in range(9)]
+    old = run(OTHER, result(seconds=1.0), *gained)
+    new = run(OTHER, result(seconds=5.0), *(replace(each, seconds=1.0) for each in gained))
+    assert gated(new, old).counts["slower"] == 1
+
+
+@pytest.mark.parametrize(("again", "slower"), [(0.3, 0), (1.3, 1)])
+def test_of_repeated_runs_the_least_time_counts(again: float, slower: int) -> None:
+    old, new = run(OTHER, result(seconds=0.27)), run(OTHER, result(seconds=1.34))
+    gate = compare(new, older(old), (), TODAY, 3.0, repeats=[run(result(seconds=again))])
+    assert (gate.counts["slower"], gate.ok) == (slower, not slower)
+    assert [change.seconds for change in gate.changes] == [(0.27, again)] * slower
+
+
+def test_a_repeated_run_of_something_else_is_never_green() -> None:
+    other = run(result(seconds=0.1), backend={"name": "theirs"})
+    assert compare(WHOLE, older(WHOLE), (), TODAY, repeats=[other]).problems == (
+        "a repeated run is of another implementation: theirs",
+    )
+
+
+# ---- Two feature levels
+
+
+def test_what_a_higher_level_adds_is_new_and_no_regression() -> None:
+    low = replace(OTHER, feature_level="4_1")
+    gate = gated(run(low, result(FAIL), result(number=1)), run(low, feature_level="4_1"))
+    assert (gate.ok, gate.feature_level, gate.counts["new_fails"], gate.counts["newly_fails"]) == (True, "4_1", 1, 0)
+    assert "compared at feature level 4.1: 2 cases of the new run above it are new" in gate.warnings
+
+
+def test_up_to_the_lower_level_a_new_case_that_fails_is_a_regression() -> None:
+    low, failing = (replace(each, feature_level="4_1") for each in (OTHER, result(FAIL)))
+    gate = gated(run(low, failing), run(low, feature_level="4_1"))
+    assert (gate.ok, gate.counts["newly_fails"]) == (False, 1)
+
+
+def test_a_lower_level_than_before_is_never_green_and_nothing_vanishes_for_it() -> None:
+    low = replace(OTHER, feature_level="4_1")
+    gate = gated(run(low, feature_level="4_1"), run(low, result()))
+    assert (gate.ok, gate.counts["vanished"], len(gate.problems)) == (False, 0, 1)
+    assert "compared at feature level 4.1: 1 case of the baseline above it is left out" in gate.warnings
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "new"),
+    [
+        ([], {}, True),
+        ([result(UNSUPPORTED, 1, "GEMM")], {}, True),
+        ([result(UNSUPPORTED, 1, "GEMM"), result(PASS, 2, "GEMM")], {}, False),
+        ([], {"unlisted": ["GEMM"], "interrupted": True}, False),
+        ([], {"finished": ""}, False),
+        ([], {"selection": "ROUND"}, False),
+    ],
+)
+def test_failures_of_a_new_operator_are_new_and_of_one_that_the_baseline_lost_are_not(
+    before: list[Result], more: dict[str, object], new: bool
+) -> None:
+    old = run(OTHER, *before, **more)
+    gate = gated(run(OTHER, result(FAIL, 1, "GEMM"), result(PASS, 2, "GEMM")), old)
+    assert (gate.counts["new_fails"], gate.counts["newly_fails"]) == ((1, 0) if new else (0, 1))
+    assert any("1 operator of which the baseline supports no case, with 2 cases: GEMM" in each for each in gate.warnings) is new
 
 
 # ---- What is never green
@@ -215,7 +303,7 @@ WHOLE = run(OTHER, result())
         ({"shard": "1/2"}, "only shard 1/2"),
         ({"level": "smoke"}, "another level: smoke, in the baseline core"),
         ({"basis": "measured"}, "another basis"),
-        ({"feature_level": "4_1"}, "another feature level"),
+        ({"feature_level": "4_1"}, "a lower feature level: 4.1, in the baseline 6.4"),
         ({"selection": "ROUND"}, "another selection of cases: ROUND, in the baseline none"),
         ({"spec_version": "2"}, "another spec (the promises changed"),
         ({"required": ["GEMM/*"]}, "no case of the new run tests what it requires: GEMM/*"),
@@ -366,6 +454,17 @@ def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, 
     assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers) == 1
     assert "problem: more cases are waived: ELEMENT_WISE_ROUND: 1 of 2, before 0 of 2: review" in capsys.readouterr().out
     assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers, "--waivers-reviewed") == 0
+
+
+def test_the_command_takes_further_runs_of_the_new_implementation(tmp_path: Path) -> None:
+    for name, seconds in (("old", 0.3), ("new", 2.0), ("slow", 2.1), ("quick", 0.4)):
+        (tmp_path / name).mkdir()
+        record = run(OTHER, result(seconds=seconds))
+        write_record(older(record) if name == "old" else record, tmp_path / name / "results.jsonl")
+    gate = ("gate", tmp_path / "new", "--baseline", tmp_path / "old", "--max-slowdown", "3")
+    assert dmlcts(*gate) == 1
+    assert dmlcts(*gate, "--repeat", tmp_path / "slow") == 1
+    assert dmlcts(*gate, "--repeat", tmp_path / "slow", "--repeat", tmp_path / "quick") == 0
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from commands import dmlcts
 
-from dmlcts.reports.merge import MergeError, far_starts, merge
 from dmlcts.reports.record.record import SEARCH, Manifest, Record, Result, write_record
+from dmlcts.reports.runs.merge import MergeError, far_starts, merge
 
 MANIFEST = Manifest(
     suite_version="0.1.0",

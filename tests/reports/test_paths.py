@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from records import result, run
 
-from dmlcts.reports.merge import merge
 from dmlcts.reports.record.paths import CodePath, Reading, Writing, code_path, paths_text, runs
 from dmlcts.reports.record.record import Record, RecordError, Result, read_record, write_record
 from dmlcts.reports.record.text import result_lines
+from dmlcts.reports.runs.merge import merge
 
 GEMM, COPY = CodePath("dxil 3f2a9c0d1e5b7a48", (8, 1, 1)), CodePath("copy")
 MANY = (GEMM, COPY, GEMM._replace(numbers=(4, 4, 1)))

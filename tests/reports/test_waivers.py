@@ -142,6 +142,11 @@ UNKNOWN = "1.15.2.0+sha256.0123456789abcdef"
         ({"DirectML": ("1.8.0", "1.15.1 to 1.15.4")}, RAN, True),
         ({"DirectML": ("1.9.0 to 1.15.2",)}, {"DirectML": "1.10.1"}, True),
         ({"DirectML": ("1.15.3 to 1.15.4",)}, RAN, False),
+        ({"DirectML": (">=1.12,<1.15.2",)}, RAN, False),
+        ({"DirectML": (">=1.12, <=1.15.2.0",)}, RAN, True),
+        ({"DirectML": ("<1.9", ">1.15.1")}, RAN, True),
+        ({"DirectML": ("<1.15.10",)}, RAN, True),
+        ({"DirectML": (">=1.12",)}, {"DirectML": UNKNOWN}, False),
         ({"DirectML": ("1.15.1 to 1.15.4",), "vkd3d": ("2.2",)}, RAN, False),
         ({"DirectML": ("1.15.1 to 1.15.4",), "vkd3d": ("2.0 to 2.1",)}, RAN, True),
         ({"vkd3d": ("2.1",)}, {"DirectML": "1.15.2"}, False),  # as on Windows
@@ -281,6 +286,12 @@ waivers:
             1,
             r"versions.D: '1.15.\*' must be a version such as",
         ),
+        (
+            "waivers: [{cases: x, reason: y, issue: z, versions: {D: '>=1.2,1.4'}}]",
+            1,
+            r"versions.D: '>=1.2,1.4' must be bounds such as",
+        ),
+        ("waivers: [{cases: x, reason: y, issue: z, versions: {D: '>= new'}}]", 1, r"versions.D: '>= new' must be bounds such as"),
         ("waivers: [{cases: x, reason: y, issue: z, versions: {D: 1.2 - 1.4}}]", 1, r"versions.D: '1.2 - 1.4' must be a version"),
         ("waivers: [{cases: x, reason: y, issue: z, versions: {D: 1.2 to new}}]", 1, r"versions.D: '1.2 to new' must be a version"),
         (

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -51,8 +52,8 @@ def journal() -> Reader:
 def merged() -> Reader:
     from dmlcts.reports.formats.html import write_html
     from dmlcts.reports.formats.markdown import markdown
-    from dmlcts.reports.merge import MergeError, merge
     from dmlcts.reports.record.record import RecordError, read_record
+    from dmlcts.reports.runs.merge import MergeError, merge
 
     def read(data: bytes, folder: Path) -> object:
         shards = [read_record(_file(folder, "1.jsonl", data)), read_record(_file(folder, "2.jsonl", _record("2/2")))]
@@ -61,6 +62,34 @@ def merged() -> Reader:
         return markdown(record)
 
     return Reader(read, (RecordError, MergeError), (_record("1/2"),), lines=True)
+
+
+def submissions() -> Reader:
+    from dmlcts.conformance.runner.folder.submission import verify
+    from dmlcts.reports.claim.submission import SubmissionError, read_submission, write_submission
+    from dmlcts.reports.record.record import read_record
+
+    def read(data: bytes, folder: Path) -> object:
+        return list(verify(read_submission(_file(folder, "submission.zip", data))))
+
+    with TemporaryDirectory() as folder:
+        record = read_record(_file(Path(folder), "results.jsonl", _record()))
+        write_submission(record, _record(), [b"waivers: []"], {"a case": b"bytes"}, Path(folder) / "submission.zip")
+        valid = (Path(folder) / "submission.zip").read_bytes()
+    return Reader(read, (SubmissionError,), (valid,), tree=False)
+
+
+def histories() -> Reader:
+    from dmlcts.reports.record.record import read_record
+    from dmlcts.reports.runs.comparison import compare_runs
+    from dmlcts.reports.runs.history import HistoryError, line_of, read_history
+    from dmlcts.reports.runs.run import condense
+    from dmlcts.reports.runs.runs_json import runs_json
+
+    with TemporaryDirectory() as folder:
+        found = compare_runs([condense(read_record(_file(Path(folder), "results.jsonl", _record())))])
+    valid = "".join(json.dumps(line_of(run)) + "\n" for run in runs_json(found)["runs"]).encode()
+    return Reader(lambda data, folder: read_history(_file(folder, "history.jsonl", data)), (HistoryError,), (valid,), lines=True)
 
 
 def waivers() -> Reader:
@@ -317,6 +346,8 @@ READERS: dict[str, Callable[[], Reader]] = {
     "results": results,
     "journal": journal,
     "merge": merged,
+    "submissions": submissions,
+    "histories": histories,
     "waivers": waivers,
     "captures": captured,
     "replays": replays,

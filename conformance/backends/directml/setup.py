@@ -209,17 +209,21 @@ def download_directml(force: bool, say: Say) -> Dll:
     return read_dll(there)
 
 
-def from_wheel(name: str, folder: Path) -> None:
-    """Puts a file out of Microsoft's wheel, downloaded by the user's own pip, into a folder. Raises BackendUnavailable."""
-    target = ["--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--platform", "win_amd64"]
-    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *target, "--dest", str(folder), WHEEL]
+def from_wheel(name: str, folder: Path, wheel: str = WHEEL, python: str = "3.12") -> None:
+    """Puts a file out of Microsoft's wheel, for that Python, downloaded by the user's own pip, into a folder. Raises BackendUnavailable."""
+    target = ["--no-deps", "--only-binary=:all:", "--python-version", python, "--platform", "win_amd64"]
+    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *target, "--dest", str(folder), wheel]
     run_logged(
         command, folder / "pip.log", "check that pip can download, or download that wheel elsewhere and give its DLL with --dll"
     )
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        (folder / name).write_bytes(archive.read(f"onnxruntime/capi/{name}"))
-    wheel.unlink()
+    (file,) = folder.glob("*.whl")
+    with zipfile.ZipFile(file) as archive:
+        # Older wheels have it below NAME.data/purelib/.
+        place = next((each for each in archive.namelist() if f"/{each}".endswith(f"/onnxruntime/capi/{name}")), None)
+        if place is None:
+            raise BackendUnavailable(f"the wheel {file.name} has no onnxruntime/capi/{name}")
+        (folder / name).write_bytes(archive.read(place))
+    file.unlink()
 
 
 def check_dll(dll: Dll) -> Dll:

@@ -23,8 +23,8 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
     from dmlcts.conformance.runner.exit_code import exit_code
     from dmlcts.conformance.runner.folder.journal import read_run
     from dmlcts.conformance.runner.planning.options import UsageError
-    from dmlcts.reports.merge import MergeError, far_starts, merge
     from dmlcts.reports.record.record import SEARCH, write_record
+    from dmlcts.reports.runs.merge import MergeError, far_starts, merge
 
     records = [read_run(path) for path in shards]
     if (old := far_starts(records)) and strict:

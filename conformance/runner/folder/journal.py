@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from dmlcts.reports.claim.claim_json import unlike_claim
 from dmlcts.reports.explain.explanation import FILE as EXPLANATIONS
 from dmlcts.reports.formats.ctrf import remove_ctrf
 from dmlcts.reports.formats.junit import remove_junit
@@ -172,12 +173,14 @@ def read_run(path: Path) -> Record:
     """The record of a results file, or of the output folder of a run, which may have been killed.
 
     Raises:
-        RecordError: it cannot be read, or there is none, or no run can have written it (reports/record/labels).
+        RecordError: it cannot be read, or there is none, no run can have written it (reports/record/labels), or the claim beside it is of other
+            results.
     """
-    if not path.is_dir():
-        return checked_record(read_record(path), str(path))
-    if (path / RESULTS).exists():
-        return checked_record(read_record(path / RESULTS), str(path / RESULTS))
+    if file := path if not path.is_dir() else path / RESULTS if (path / RESULTS).exists() else None:
+        record = checked_record(read_record(file), str(file))
+        if problem := unlike_claim(file):
+            raise RecordError(problem)
+        return record
     if (path / FOLDER).is_dir():
         return checked_record(read_parts(path / FOLDER), str(path / FOLDER))
     if (path / OLDER).exists():

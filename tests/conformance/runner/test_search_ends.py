@@ -26,9 +26,9 @@ from dmlcts.conformance.runner.screen.progress import Progress
 from dmlcts.conformance.runner.workers.search import SearchPlan
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.gate.gate import compare
-from dmlcts.reports.merge import merge
 from dmlcts.reports.record.record import FAIL, PASS, SEARCH, Record, RecordError, Result, read_record
 from dmlcts.reports.record.verdict import interruption
+from dmlcts.reports.runs.merge import merge
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
