@@ -104,6 +104,8 @@ PARSED = {
     "dmlcts kernels results": "results with code paths",
     "dmlcts kernels results 3f2a9c0d1e5b7a48": "results with code paths",
     "dmlcts kernels results --json": "results with code paths",
+    "dmlcts kernels results --conditions": "results with code paths",
+    "dmlcts kernels results 3f2a9c0d1e5b7a48 --conditions": "results with code paths",
     "dmlcts kernels results --baseline older": "results with code paths",
     "dmlcts kernels results 3f2a9c0d1e5b7a48 --dump shaders": "DirectML.dll",
     "dmlcts faults sequences --level core": "every operator; tests/conformance/sequences has some",
