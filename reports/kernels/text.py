@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from dmlcts.reports.kernels.changes import Changes
 from dmlcts.reports.kernels.richness import Richness
 from dmlcts.reports.kernels.table import Coverage, Kernel
 from dmlcts.reports.kernels.within import ENOUGH, Condition, Within, often_missing, share_alone, share_of_pairs
+from dmlcts.reports.record.paths import is_created
 from dmlcts.reports.record.verdict import count_of
 
 _SHOWN = 3
@@ -18,6 +20,25 @@ def coverage_text(coverage: Coverage) -> str:
     """``33 kernels in 814 cases, 12 of them in one case alone; there may be 45 (95 %: 37 to 70)``."""
     found = coverage.richness
     return f"{count_of(found.reached, 'kernel')} in {count_of(coverage.cases, 'case')}, {found.once:,} of them in one case alone; {estimate_text(found)}"
+
+
+def not_created_text(found: Sequence[Kernel]) -> str:
+    """``4 kernels were not created, for 4 cases, 4 of which fail: REDUCE``; empty if all were."""
+    lacking = [kernel for kernel in found if not is_created(kernel.label)]
+    cases = {case for kernel in lacking for case in kernel.cases}
+    failing = {case for kernel in lacking for case in kernel.failing}
+    names = sum((Counter(kernel.operators) for kernel in lacking), Counter[str]())
+    were = "was" if len(lacking) == 1 else "were"
+    return (
+        f"{count_of(len(lacking), 'kernel')} {were} not created, for {count_of(len(cases), 'case')}, {len(failing):,} of which fail: {_names_text(names)}"
+        if lacking
+        else ""
+    )
+
+
+def without_kernel_text(found: Mapping[str, int]) -> str:
+    """``37 cases ran and name no kernel: ROI_ALIGN_GRAD, LSTM``; empty if there are none."""
+    return f"{count_of(sum(found.values()), 'case')} ran and name no kernel: {_names_text(found)}" if found else ""
 
 
 def estimate_text(found: Richness) -> str:
@@ -39,7 +60,12 @@ def kernel_text(kernel: Kernel) -> str:
 
 def operators_text(kernel: Kernel) -> str:
     """The operators whose cases run it, those with the most cases first."""
-    names = sorted(kernel.operators, key=lambda name: (-kernel.operators[name], name))
+    return _names_text(kernel.operators)
+
+
+def _names_text(cases: Mapping[str, int]) -> str:
+    """The operators, those with the most cases first."""
+    names = sorted(cases, key=lambda name: (-cases[name], name))
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 

@@ -31,6 +31,9 @@ MOST_NUMBERS, LARGEST_NUMBER = 8, 2**63 - 1
 MORE = "more"
 """The label that stands for further code paths, where a host names no more: it is none itself."""
 
+NOT_CREATED = " (not created)"
+"""The end of the label of a kernel that the implementation wanted and did not get: a compiler or a device refused it. No case ran it."""
+
 
 class CodePath(NamedTuple):
     """A part of the implementation that ran: a kernel's digest, or a name such as ``gemm, tile of 64``; and numbers: thread groups in x, y, z."""
@@ -46,6 +49,11 @@ Paths = tuple[CodePath, ...]
 def labels_of(paths: Paths) -> tuple[str, ...]:
     """The labels of code paths, each once, in their order."""
     return tuple(dict.fromkeys(path.label for path in paths if path.label != MORE))
+
+
+def is_created(label: str) -> bool:
+    """Whether a label is of a kernel that there was, so that it could run."""
+    return not label.endswith(NOT_CREATED)
 
 
 def paths_text(paths: Paths, most: int = 5) -> str:

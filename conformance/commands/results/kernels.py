@@ -49,7 +49,7 @@ def command(
     """Lists the kernels (code paths) that the cases of a run reached, as far as the backend names them.
 
     RESULTS is a results file, or the output folder of a run. For each operator: how many kernels its cases reach, how many are reached by one
-    case alone, and an estimate of how many there are, with its interval. Then the kernels that failing cases run. With KERNELs, labels or parts of
+    case alone, and an estimate of how many there are, with its interval; and how many were not created, and how many cases name none. Then the kernels that failing cases run. With KERNELs, labels or parts of
     them, everything about these.
 
     --baseline OLD compares with an older run: which cases run other kernels (another release, driver or compiler), and which failures go with that.
@@ -109,14 +109,15 @@ def _chosen(found: list[Kernel], names: tuple[str, ...], place: Path) -> list[Ke
 
 
 def _print(record: Record, found: list[Kernel], chosen: list[Kernel], by_name: bool, every: bool, as_json: bool) -> None:
-    from dmlcts.reports.kernels.table import coverage, coverages
-    from dmlcts.reports.kernels.text import coverage_text, kernel_text
+    from dmlcts.reports.kernels.table import coverage, coverages, without_kernel
+    from dmlcts.reports.kernels.text import coverage_text, kernel_text, not_created_text, without_kernel_text
 
     operators = coverages(record)
     total = coverage(record.results)
     if as_json:
         data = {"kernels": [kernel.to_json() for kernel in chosen]}
-        print_json(data if by_name else {"total": total.to_json(), "operators": [each.to_json() for each in operators], **data})
+        rest = {"operators": [each.to_json() for each in operators], "without_kernel": without_kernel(record)}
+        print_json(data if by_name else {"total": total.to_json(), **rest, **data})
         return
     if not by_name:
         shown = operators if every else operators[:_MOST_SHOWN]
@@ -124,6 +125,8 @@ def _print(record: Record, found: list[Kernel], chosen: list[Kernel], by_name: b
             click.echo(f"{each.operator}: {coverage_text(each)}")
         _print_rest(len(operators) - len(shown), "operators")
         click.echo(f"together: {coverage_text(total)}")
+        for line in filter(None, (not_created_text(found), without_kernel_text(without_kernel(record)))):
+            click.echo(line)
     failing = [kernel for kernel in chosen if kernel.failing]
     listed = chosen if every or by_name else failing[:_MOST_SHOWN]
     if listed and not by_name:
