@@ -11,6 +11,7 @@ from 0 in the order of their lines, and come before the results that name them. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any, NamedTuple, TypeVar
 
@@ -69,11 +70,22 @@ def _path_text(path: CodePath) -> str:
 
 def code_path(label: object, numbers: Sequence[object] = ()) -> CodePath:
     """A code path with a clean label. Raises ValueError if there is no label, or a number is not an unsigned integer."""
+    try:
+        return _known_path(label, *numbers)
+    except TypeError:  # what cannot be looked up
+        return _clean_path(label, *numbers)
+
+
+def _clean_path(label: object, *numbers: object) -> CodePath:
     if not isinstance(label, str) or not (clean := sanitize.line(label, LONGEST_LABEL)[:LONGEST_LABEL].strip()):
         raise ValueError(f"a code path needs a label of 1 to {LONGEST_LABEL} characters, not {label!r:.80}")
     if len(numbers) > MOST_NUMBERS:
         raise ValueError(f"the code path {clean} has {len(numbers):,} numbers; there are at most {MOST_NUMBERS}")
     return CodePath(clean, tuple(_unsigned_number(number, clean) for number in numbers))
+
+
+_known_path = lru_cache(1 << 14, typed=True)(_clean_path)
+"""A run has a few thousand different ones, and some of them in each case. By type, since True is no number, and equals 1."""
 
 
 def _unsigned_number(number: object, label: str) -> int:
@@ -128,7 +140,9 @@ def runs(paths: Paths) -> Iterator[tuple[int, Paths]]:
     """The sequence as parts, each with how many times it follows itself; one code path where nothing does. At each place, what saves most is taken."""
     at = 0
     while at < len(paths):
-        times, part = max(((_times(paths, at, length), length) for length in range(1, _LONGEST_LOOP + 1)), key=_paths_saved)
+        longest = min(_LONGEST_LOOP, (len(paths) - at) // 2)  # what is longer cannot follow itself
+        found = ((_times(paths, at, length), length) for length in range(1, longest + 1))
+        times, part = max(found, key=_paths_saved, default=(1, 1))
         length = part if times > 1 else 1
         yield times, paths[at : at + length]
         at += times * length
