@@ -65,8 +65,8 @@ class Host:
         if os.name == "nt":
             self.argv = windows.host_command(None, ())
         else:
-            prepared, own = stack.need_prepared()
-            self.argv, self.environment = prepared.command(read_dll(own), ()), stack.environment()
+            prepared, marker = stack.need_prepared()
+            self.argv, self.environment = prepared.command(read_dll(stack.default_dll(marker)), ()), stack.environment()
 
     def open(self, *options: str, **more: str) -> ProcessBackend:
         """A backend; ``more`` is added to its environment."""

@@ -50,8 +50,8 @@ class Unsupported(Exception):
         super().__init__(sanitize.line(message))
 
 
-CRASHED, HUNG, GARBLED, NOT_STARTED = "crashed", "hung", "garbled", "not started"
-"""How a host is lost: it ended, did not answer in time, answered what is no answer; it could not be started again."""
+CRASHED, HUNG, SLOW, GARBLED, NOT_STARTED = "crashed", "hung", "slow", "garbled", "not started"
+"""How a host is lost: it ended, did nothing more, worked on for too long, answered what is no answer; it could not be started again."""
 
 
 class BackendFault(Exception):

@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from time import monotonic, perf_counter
 
-from dmlcts.conformance.backends.backend import Backend, BackendInfo
+from dmlcts.conformance.backends.backend import SLOW, Backend, BackendInfo
 from dmlcts.conformance.execution.execute import outcome_of
-from dmlcts.conformance.execution.outcome import Outcome, result_of
+from dmlcts.conformance.execution.outcome import HOST, Outcome, result_of
 from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.generator.case.case import Case, to_json
 from dmlcts.generator.facts.factors import model_of
@@ -36,7 +36,8 @@ def execute_drawn(
     """
     started = perf_counter()
     outcome = outcome_of(case, backend, info, timeout)
-    if outcome.status in (PASS, UNSUPPORTED) or number_in(case.id) is None:
+    slow = outcome.evidence.get(HOST) == SLOW  # so would most simpler ones be, at a minute or two each
+    if outcome.status in (PASS, UNSUPPORTED) or slow or number_in(case.id) is None:
         return result_of(case, outcome, perf_counter() - started), None
     trial = _Trial(case, outcome, backend, info, timeout)
     if causes is not None and (cause := trial.known_cause(causes)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,13 @@ def row_of(model: Model, case: Case, symbols: Mapping[str, Any] | None = None) -
     """
     symbols = symbols_of(model.plan.operator, case.desc) if symbols is None else symbols
     return tuple(_index(model, factor, case, symbols) for factor in model.factors)
+
+
+def values_of(model: Model, case: Case, kinds: Collection[str], symbols: Mapping[str, Any]) -> Iterator[tuple[Factor, str]]:
+    """The factors of some kinds, each with the value that a case has; those without any are left out."""
+    for factor in model.factors:
+        if factor.kind in kinds and (value := _MEASURES[factor.kind](model, factor, case, symbols)) in factor.values:
+            yield factor, value
 
 
 def structure_of(model: Model, desc: OperatorDesc, symbols: Mapping[str, Any]) -> Row:

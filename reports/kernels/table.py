@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from dmlcts.reports.kernels.richness import Richness, richness
-from dmlcts.reports.record.paths import labels_of
-from dmlcts.reports.record.record import FAILURES, WAIVED, Record, Result
+from dmlcts.reports.record.paths import is_created, labels_of
+from dmlcts.reports.record.record import FAILURES, NOT_RUN, UNSUPPORTED, WAIVED, Record, Result
 
 FAILED = FAILURES | {WAIVED}
 """The statuses that count as failures of a kernel: a waiver changes nothing about what it does."""
@@ -88,9 +89,24 @@ def kernels(results: Iterable[Result]) -> list[Kernel]:
 
 
 def coverage(results: Sequence[Result], operator: str = "") -> Coverage:
-    """How many kernels these cases reach."""
+    """How many kernels these cases reach. What was not created was not reached."""
     ran = [result for result in results if result.paths]
-    return Coverage(operator, len(ran), richness([len(each.cases) for each in kernels(ran)], len(ran)))
+    counts = [len(each.cases) for each in kernels(ran) if is_created(each.label)]
+    return Coverage(operator, len(ran), richness(counts, len(ran)))
+
+
+def without_kernel(record: Record) -> Counter[str]:
+    """By operator, how many cases ran and name no kernel, though others of the record do; rejections, which need none, are left out.
+
+    An implementation may copy instead, or have failed before it came to a kernel.
+    """
+    if not any(result.paths for result in record.results):
+        return Counter()
+    return Counter(
+        result.operator
+        for result in record.results
+        if not result.paths and result.status not in (NOT_RUN, UNSUPPORTED) and result.kind != "negative"
+    )
 
 
 def coverages(record: Record) -> list[Coverage]:

@@ -11,6 +11,7 @@ from 0 in the order of their lines, and come before the results that name them. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from operator import index
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,6 +32,9 @@ MOST_NUMBERS, LARGEST_NUMBER = 8, 2**63 - 1
 MORE = "more"
 """The label that stands for further code paths, where a host names no more: it is none itself."""
 
+NOT_CREATED = " (not created)"
+"""The end of the label of a kernel that the implementation wanted and did not get: a compiler or a device refused it. No case ran it."""
+
 
 class CodePath(NamedTuple):
     """A part of the implementation that ran: a kernel's digest, or a name such as ``gemm, tile of 64``; and numbers: thread groups in x, y, z."""
@@ -48,6 +52,11 @@ def labels_of(paths: Paths) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path.label for path in paths if path.label != MORE))
 
 
+def is_created(label: str) -> bool:
+    """Whether a label is of a kernel that there was, so that it could run."""
+    return not label.endswith(NOT_CREATED)
+
+
 def paths_text(paths: Paths, most: int = 5) -> str:
     """``dxil 3f2a9c0d1e5b7a48 (8x1x1), 12 times copy and 3 more``; empty if there are none."""
     parts = [f"{f'{times:,} times ' if times > 1 else ''}{', '.join(map(_path_text, part))}" for times, part in runs(paths)]
@@ -61,11 +70,22 @@ def _path_text(path: CodePath) -> str:
 
 def code_path(label: object, numbers: Sequence[object] = ()) -> CodePath:
     """A code path with a clean label. Raises ValueError if there is no label, or a number is not an unsigned integer."""
+    try:
+        return _known_path(label, *numbers)
+    except TypeError:  # what cannot be looked up
+        return _clean_path(label, *numbers)
+
+
+def _clean_path(label: object, *numbers: object) -> CodePath:
     if not isinstance(label, str) or not (clean := sanitize.line(label, LONGEST_LABEL)[:LONGEST_LABEL].strip()):
         raise ValueError(f"a code path needs a label of 1 to {LONGEST_LABEL} characters, not {label!r:.80}")
     if len(numbers) > MOST_NUMBERS:
         raise ValueError(f"the code path {clean} has {len(numbers):,} numbers; there are at most {MOST_NUMBERS}")
     return CodePath(clean, tuple(_unsigned_number(number, clean) for number in numbers))
+
+
+_known_path = lru_cache(1 << 14, typed=True)(_clean_path)
+"""A run has a few thousand different ones, and some of them in each case. By type, since True is no number, and equals 1."""
 
 
 def _unsigned_number(number: object, label: str) -> int:
@@ -120,7 +140,9 @@ def runs(paths: Paths) -> Iterator[tuple[int, Paths]]:
     """The sequence as parts, each with how many times it follows itself; one code path where nothing does. At each place, what saves most is taken."""
     at = 0
     while at < len(paths):
-        times, part = max(((_times(paths, at, length), length) for length in range(1, _LONGEST_LOOP + 1)), key=_paths_saved)
+        longest = min(_LONGEST_LOOP, (len(paths) - at) // 2)  # what is longer cannot follow itself
+        found = ((_times(paths, at, length), length) for length in range(1, longest + 1))
+        times, part = max(found, key=_paths_saved, default=(1, 1))
         length = part if times > 1 else 1
         yield times, paths[at : at + length]
         at += times * length

@@ -324,6 +324,43 @@ def works(request, seconds, **changes):
         time.sleep(0.1)
 
 
+def computes(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
+@misbehaviour
+def computes_longer_than_its_limit(request):
+    computes(1.0)
+    send(framed(*good(request)))
+
+
+@misbehaviour
+def computes_in_a_child(request):
+    subprocess.run(
+        [sys.executable, "-S", "-c", "import time\nuntil = time.monotonic() + 1.0\nwhile time.monotonic() < until: pass"],
+        check=True,
+    )
+    send(framed(*good(request)))
+
+
+@misbehaviour
+def computes_for_ever(request):
+    computes(60)
+
+
+@misbehaviour
+def computes_and_then_hangs(request):
+    computes(0.9)
+    wait_for_the_end()
+
+
+@reporting
+def computes_and_reports_nothing(request):
+    computes(60)
+
+
 @reporting
 def works_longer_than_its_limit(request):
     works(request, 1.0)

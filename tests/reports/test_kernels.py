@@ -12,8 +12,8 @@ from dmlcts.reports.formats.html import write_html
 from dmlcts.reports.kernels.changes import Changes, changes
 from dmlcts.reports.kernels.page import kernels_of_page
 from dmlcts.reports.kernels.richness import curve, richness
-from dmlcts.reports.kernels.table import coverage, coverages, kernels
-from dmlcts.reports.kernels.text import changes_lines, coverage_text, kernel_text
+from dmlcts.reports.kernels.table import coverage, coverages, kernels, without_kernel
+from dmlcts.reports.kernels.text import changes_lines, coverage_text, kernel_text, not_created_text, without_kernel_text
 from dmlcts.reports.record.paths import CodePath
 from dmlcts.reports.record.record import Record, Result
 
@@ -55,6 +55,27 @@ def test_cases_without_code_paths_count_for_no_coverage() -> None:
 def test_numbers_that_vary_make_no_kernel_more() -> None:
     (only,) = kernels([ran(number, "a", groups=(number, 1, 1)) for number in range(5)])
     assert len(only.numbers) == 5
+
+
+def test_what_was_not_created_was_not_reached_and_is_said_of_all_at_once() -> None:
+    lacking = run(
+        ran(0, "a"), ran(1, "a", "b (not created)", status="fail"), ran(2, "c (not created)", operator="REDUCE", status="waived"), ran(3, "c (not created)")
+    )  # fmt: skip
+    assert coverage(lacking.results).richness.reached == 1
+    found = kernels(lacking.results)
+    assert not_created_text(found) == "2 kernels were not created, for 3 cases, 2 of which fail: GEMM, REDUCE"
+    assert not_created_text([each for each in found if each.label == "a"]) == ""
+
+
+def test_cases_that_ran_and_name_no_kernel_are_counted() -> None:
+    rejection = replace(ran(9), kind="negative")
+    found = without_kernel(
+        run(*RECORD.results, rejection, ran(7, operator="JOIN"), ran(8, status="unsupported"), ran(10, status="not_run"))
+    )
+    assert found == {"GEMM": 2, "JOIN": 1}
+    assert without_kernel_text(found) == "3 cases ran and name no kernel: GEMM, JOIN"
+    assert without_kernel(run(ran(0), ran(1))) == {}
+    assert without_kernel_text({}) == ""
 
 
 def test_more_is_no_kernel() -> None:

@@ -166,3 +166,11 @@ def test_what_a_case_ran_in_words() -> None:
 def test_a_failing_case_says_what_it_ran() -> None:
     assert "kernels: dxil 3f2a9c0d1e5b7a48 (8x1x1), copy" in result_lines(result("fail", paths=(GEMM, COPY)))
     assert not any("kernels" in line for line in result_lines(result("fail")))
+
+
+def test_a_number_is_told_from_what_equals_it() -> None:
+    """Code paths that came before are looked up, and True equals 1."""
+    assert code_path("copy", [1]) == code_path("copy", (1,)) == CodePath("copy", (1,))
+    for wrong in (True, 1.0, "1", [1]):
+        with pytest.raises(ValueError, match="the numbers of the code path copy must be integers"):
+            code_path("copy", [wrong])

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from io import FileIO
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX, Thread
@@ -26,6 +27,7 @@ from dmlcts.conformance.backends.backend import (
     GARBLED,
     HUNG,
     NOT_STARTED,
+    SLOW,
     BackendFault,
     BackendInfo,
     BackendUnavailable,
@@ -33,6 +35,7 @@ from dmlcts.conformance.backends.backend import (
     Rejected,
     Unsupported,
 )
+from dmlcts.conformance.backends.process.patience import Patience, processor_time
 from dmlcts.conformance.backends.process.protocol import (
     CLOSE,
     DESCRIBE,
@@ -62,9 +65,6 @@ KILLED = "was killed"
 PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
 """Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
-PATIENCE, QUIET = 4.0, 10.0
-"""A host that reports progress has so many times its limit for an answer, as long as no two messages are so many seconds apart."""
-
 LEAST_START, SLOWER_START = 5.0, 5.0
 """The least seconds that a host may take to start again, and how much longer than its first start."""
 
@@ -202,7 +202,8 @@ class ProcessBackend:
         try:
             return read(host.exchange(request, place, limit, number))
         except Empty:
-            raise self._fault(host.silence(limit), host.source.unread, 0.0, HUNG) from None
+            patience = host.patience
+            raise self._fault(patience.silence(), host.source.unread, 0.0, SLOW if patience.is_slow else HUNG) from None
         except ProtocolError as error:
             grace, lost = (GRACE_AT_END, CRASHED) if error.ended else (GRACE_OF_GARBLED, GARBLED)
             raise self._fault(str(error), error.seen, grace, lost) from None
@@ -260,8 +261,7 @@ class _Host:
         self.stderr = StandardError(stderr)
         self.answered = 0
         self.reports_progress = False
-        self.begun = self.worked = 0.0
-        self.at = ""
+        self.patience = Patience(0.0)
         self.writer, self.reader = _Worker(stdin), _Worker(stdout)
         self.listener = _Worker(stderr)
         self.listener.submit(self.stderr.follow)
@@ -275,15 +275,16 @@ class _Host:
     def exchange(self, request: Pieces, place: Place, limit: float, number: int) -> Header:
         """Sends a request and waits for its answer at the same time. Raises Empty after the limit, and ProtocolError.
 
-        Progress messages about request ``number`` make the limit longer, up to ``PATIENCE`` times.
+        Of request ``number``, not of one that has none, a host that works has ``PATIENCE`` times the limit.
         """
         pieces = parts(request)
-        self.begun, self.worked, self.at = monotonic(), float("-inf"), ""
+        watched = number and not self.reports_progress
+        self.patience = patience = Patience(limit, partial(processor_time, self.popen.pid) if watched else None)
         self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
         self.reader.submit(lambda: _read(self.source, place, lambda header, length: self._is_progress(header, length, number)))
-        header = self._answer(limit)
+        header = self._answer(patience)
         try:
-            self.writer.result(max(self.begun + limit, monotonic() + GRACE_AT_END))
+            self.writer.result(max(patience.begun + limit, monotonic() + GRACE_AT_END))
         except (OSError, Empty):
             raise ProtocolError("it answered before it had read the whole request") from None
         self.answered += 1
@@ -292,28 +293,15 @@ class _Host:
     def _is_progress(self, header: Header, length: int, number: int) -> bool:
         if not (self.reports_progress and number and header.get("status") == WORKING):
             return False
-        self.at = read_progress(header, length, number)
-        self.worked = monotonic()
+        self.patience.on_progress(read_progress(header, length, number))
         return True
 
-    def _answer(self, limit: float) -> Header:
-        deadline = self.begun + limit
-        while True:
-            try:
+    def _answer(self, patience: Patience) -> Header:
+        for deadline in patience.deadlines():
+            with suppress(Empty):
                 header: Header = self.reader.result(deadline)
                 return header
-            except Empty:
-                deadline = min(self.begun + PATIENCE * limit, self.worked + QUIET)
-                if deadline <= monotonic():
-                    raise
-
-    def silence(self, limit: float) -> str:
-        """Why an answer is not awaited any longer."""
-        if not self.at:
-            return f"no answer within {limit:g} s"
-        if self.worked + QUIET > monotonic():
-            return f"no answer within {PATIENCE * limit:g} s, {PATIENCE:g} times the limit; it still worked, at {self.at}"
-        return f"no answer within {max(limit, monotonic() - self.begun):.3g} s, and no sign of work for the last {QUIET:g} s; it was at {self.at}"
+        raise Empty
 
     def end(self, grace: float, farewell: Pieces = ()) -> str:
         """Ends it, by force after ``grace`` seconds; returns how it ended."""

@@ -81,7 +81,7 @@ timeout_option = click.option(
     type=Seconds(),
     default=30.0,
     show_default=True,
-    help="limit for one dispatch, in seconds, or four times that if the host reports that it works on; no effect on reference and inprocess:",
+    help="limit for one dispatch, in seconds; four times that while the host works; no effect on reference and inprocess:",
 )
 waivers_option = click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the summary")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from dmlcts.conformance.commands.common import json_option, print_json
+from dmlcts.conformance.commands.common import json_option, print_json, processes_option
 from dmlcts.conformance.runner.planning.options import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ _MOST_SHOWN = 20
 @click.argument("results", type=click.Path(path_type=Path, exists=True))
 @click.argument("names", nargs=-1, metavar="[KERNEL]...")
 @click.option("--baseline", type=click.Path(path_type=Path, exists=True), metavar="OLD", help="say what changed since an older run")
+@click.option("--conditions", is_flag=True, help="say which layouts, sizes and types each kernel has met, alone and in pairs")
 @click.option("--all", "every", is_flag=True, help="list every kernel, and every operator")
 @click.option(
     "--dump",
@@ -30,17 +33,29 @@ _MOST_SHOWN = 20
     help="write the bytecode of each KERNEL to this folder, beside the smallest case that runs it",
 )
 @click.option("--backend", "-b", default="", help="the backend for --dump, with the host for DirectML.dll  [default: the run's]")
+@processes_option
 @json_option
 def command(
-    results: Path, names: tuple[str, ...], baseline: Path | None, every: bool, dump: Path | None, backend: str, as_json: bool
+    results: Path,
+    names: tuple[str, ...],
+    baseline: Path | None,
+    conditions: bool,
+    every: bool,
+    dump: Path | None,
+    backend: str,
+    processes: int,
+    as_json: bool,
 ) -> None:
     """Lists the kernels (code paths) that the cases of a run reached, as far as the backend names them.
 
     RESULTS is a results file, or the output folder of a run. For each operator: how many kernels its cases reach, how many are reached by one
-    case alone, and an estimate of how many there are, with its interval. Then the kernels that failing cases run. With KERNELs, labels or parts of
+    case alone, and an estimate of how many there are, with its interval; and how many were not created, and how many cases name none. Then the kernels that failing cases run. With KERNELs, labels or parts of
     them, everything about these.
 
     --baseline OLD compares with an older run: which cases run other kernels (another release, driver or compiler), and which failures go with that.
+
+    --conditions counts, for each kernel that 10 cases of an operator or more run, the cases of each layout, batch, rest of a size, data type, optional tensor and
+    offset, alone and in pairs, and says which are missing that other cases of the operator have. With KERNELs, the whole table of these.
 
     --dump DIR KERNEL... runs the smallest case of each of these kernels again, and writes the bytecode (DIGEST.bin) and the case as a DxDispatch model to DIR: a
     reproduction of one shader. The bytecode is the DLL's: it is yours to look at, not to pass on.
@@ -55,12 +70,17 @@ def command(
     record = read_run(results)
     _need_paths(record, results)
     if baseline is not None:
-        if names or dump:
-            raise UsageError("--baseline compares whole runs: leave out KERNEL and --dump")
+        if names or dump or conditions:
+            raise UsageError("--baseline compares whole runs: leave out KERNEL, --dump and --conditions")
         _print_changes(record, baseline, as_json)
         return
     found = kernels(record.results)
     chosen = _chosen(found, names, results)
+    if conditions:
+        if dump is not None:
+            raise UsageError("--conditions and --dump exclude each other")
+        _print_conditions(record, names and {kernel.label for kernel in chosen}, every, processes, as_json)
+        return
     if dump is not None:
         from dmlcts.conformance.runner.kernels.dump import dump_kernels
 
@@ -89,14 +109,15 @@ def _chosen(found: list[Kernel], names: tuple[str, ...], place: Path) -> list[Ke
 
 
 def _print(record: Record, found: list[Kernel], chosen: list[Kernel], by_name: bool, every: bool, as_json: bool) -> None:
-    from dmlcts.reports.kernels.table import coverage, coverages
-    from dmlcts.reports.kernels.text import coverage_text, kernel_text
+    from dmlcts.reports.kernels.table import coverage, coverages, without_kernel
+    from dmlcts.reports.kernels.text import coverage_text, kernel_text, not_created_text, without_kernel_text
 
     operators = coverages(record)
     total = coverage(record.results)
     if as_json:
         data = {"kernels": [kernel.to_json() for kernel in chosen]}
-        print_json(data if by_name else {"total": total.to_json(), "operators": [each.to_json() for each in operators], **data})
+        rest = {"operators": [each.to_json() for each in operators], "without_kernel": without_kernel(record)}
+        print_json(data if by_name else {"total": total.to_json(), **rest, **data})
         return
     if not by_name:
         shown = operators if every else operators[:_MOST_SHOWN]
@@ -104,6 +125,8 @@ def _print(record: Record, found: list[Kernel], chosen: list[Kernel], by_name: b
             click.echo(f"{each.operator}: {coverage_text(each)}")
         _print_rest(len(operators) - len(shown), "operators")
         click.echo(f"together: {coverage_text(total)}")
+        for line in filter(None, (not_created_text(found), without_kernel_text(without_kernel(record)))):
+            click.echo(line)
     failing = [kernel for kernel in chosen if kernel.failing]
     listed = chosen if every or by_name else failing[:_MOST_SHOWN]
     if listed and not by_name:
@@ -121,6 +144,45 @@ def _print(record: Record, found: list[Kernel], chosen: list[Kernel], by_name: b
 def _print_rest(count: int, what: str) -> None:
     if count > 0:
         click.echo(f"... and {count:,} more {what}: --all lists them")
+
+
+def _print_conditions(record: Record, labels: Collection[str], every: bool, processes: int, as_json: bool) -> None:
+    """What the cases of each kernel meet of structural conditions; of the kernels with some ``labels``, the whole table."""
+    from dmlcts.conformance.commands.common import mapper
+    from dmlcts.conformance.runner.kernels.within import kernels_within
+    from dmlcts.reports.kernels.text import missing_lines, table_lines, within_text
+    from dmlcts.reports.kernels.within import share_alone, share_of_pairs
+
+    with mapper(processes if processes > 1 else 0) as each:
+        found = [table for table in kernels_within(record, each) if not labels or table.label in labels]
+    if not found:
+        raise UsageError("no such kernel runs in 10 cases of an operator, or more, that this version of the suite has")
+    by_operator = {name: list(tables) for name, tables in groupby(found, key=lambda table: table.operator)}
+    if as_json:
+        shares = {"alone": share_alone(found).to_json(), "pairs": share_of_pairs(found).to_json()}
+        operators = [
+            {
+                "operator": name,
+                "alone": share_alone(tables).to_json(),
+                "pairs": share_of_pairs(tables).to_json(),
+                "kernels": [t.to_json() for t in tables],
+            }
+            for name, tables in by_operator.items()
+        ]
+        print_json({**shares, "operators": operators})
+        return
+    if labels:
+        for table in found:
+            for line in table_lines(table):
+                click.echo(line)
+        return
+    lacking = sorted(by_operator.items(), key=lambda entry: (-share_of_pairs(entry[1]).missing, entry[0]))
+    for name, tables in lacking if every else lacking[:_MOST_SHOWN]:
+        click.echo(f"{name}: {within_text(tables)}")
+        for line in missing_lines(tables):
+            click.echo(line)
+    _print_rest(0 if every else len(lacking) - _MOST_SHOWN, "operators")
+    click.echo(f"together: {within_text(found)}")
 
 
 def _print_changes(record: Record, baseline: Path, as_json: bool) -> None:

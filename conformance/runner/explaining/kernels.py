@@ -5,14 +5,14 @@ Why a kernel runs is the same question as why a case fails: what separates the c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dmlcts.conformance.runner.explaining.reasons import Reason, reasons
-from dmlcts.generator.facts.explanations import Facts, Flags, is_kernel, kernel_fact, kernel_in, kernel_text
-from dmlcts.reports.record.paths import labels_of
+from dmlcts.generator.facts.explanations import Facts, Flags, Key, is_kernel, kernel_fact, kernel_in, kernel_text
+from dmlcts.reports.record.paths import is_created, labels_of
 from dmlcts.reports.record.record import Result
 
 _MOST_REASONS = 3
@@ -24,9 +24,15 @@ def labels(result: Result | None) -> frozenset[str]:
     return frozenset(labels_of(result.paths)) if result is not None else frozenset()
 
 
-def with_kernels(facts: Facts | None, ran: Iterable[str]) -> Facts | None:
+LACKING: Key = ("a kernel was not created", "every kernel was created")
+"""The fact that says of several kernels at once that a compiler or a device refused them: each failure may have its own."""
+
+
+def with_kernels(facts: Facts | None, ran: Collection[str]) -> Facts | None:
     """The facts of a case, and the code paths that it ran."""
     found = {kernel_fact(label): True for label in ran}
+    if found:
+        found[LACKING] = not all(map(is_created, ran))
     return facts | found if facts is not None and found else facts
 
 
@@ -63,7 +69,9 @@ def what_reaches(label: str, facts: Sequence[Facts], ran: Sequence[frozenset[str
 
 def without_kernels(facts: Facts) -> Facts:
     """The facts that are not about code paths."""
-    return {name: value for name, value in facts.items() if not (isinstance(name, tuple) and is_kernel(name[0]))}
+    return {
+        name: value for name, value in facts.items() if name != LACKING and not (isinstance(name, tuple) and is_kernel(name[0]))
+    }
 
 
 def _reason_text(reason: Reason, runs: Flags, others: Flags) -> str:

@@ -3,7 +3,7 @@
 After so many the rest of the operator is left, after so many operators in a row the rest of the run; a host that cannot be started again
 ends the run at once, whatever the operator. Cases in a row are those of one process: beside a host that is ill another may be well.
 
-A host is lost by a crash, a hang or an answer that makes no sense. A case that the host answers, rightly or wrongly, shows that it lives. What is
+A host is lost by a crash, a hang, endless work or an answer that makes no sense. A case that the host answers, rightly or wrongly, shows that it lives. What is
 waived, or excluded by the backend's description, counts neither way: known crashes stop no run.
 """
 
@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dmlcts.conformance.backends.backend import CRASHED, GARBLED, HUNG, NOT_STARTED
+from dmlcts.conformance.backends.backend import CRASHED, GARBLED, HUNG, NOT_STARTED, SLOW
 from dmlcts.conformance.execution.outcome import HOST
 from dmlcts.reports.record.record import PASS, WAIVED, Result
 
-COSTS = {CRASHED: 1, GARBLED: 1, HUNG: 4, NOT_STARTED: 4}
-"""What losing the host costs: a crash about a second, a hang and a start that fails mostly the whole limit."""
+COSTS = {CRASHED: 1, GARBLED: 1, HUNG: 4, SLOW: 4, NOT_STARTED: 4}
+"""What losing the host costs: a crash about a second, a hang and a start that fails mostly the whole limit. What is slow costs four times that, but the next case may be quick."""
 
 LIMIT = 20
 """The cost in a row after which an operator is stopped: 20 crashes, or 5 hangs. The known crashes of DirectML 1.15.4 come at most 2 in a row."""
@@ -37,6 +37,7 @@ KINDS = frozenset({*COSTS, PASSED, ANSWERED, SILENT})
 _WORDS = {
     CRASHED: "crashed",
     HUNG: "hung",
+    SLOW: "were slow",
     GARBLED: "got no valid answer",
     NOT_STARTED: "found no host",
 }

@@ -13,11 +13,13 @@ import pytest
 from misbehaving_host import LONG, dispatch, host, pid
 
 from dmlcts.conformance.backends.backend import (
+    HUNG,
+    SLOW,
     BackendFault,
     BackendInfo,
     BackendUnavailable,
 )
-from dmlcts.conformance.backends.process import process
+from dmlcts.conformance.backends.process import patience, process
 from dmlcts.conformance.backends.process.process import ProcessBackend, open_process, split_command
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -42,7 +44,7 @@ def test_a_host_that_works_on_has_more_time_than_its_limit(opened: list[ProcessB
         (
             "works_for_ever",
             2.0,
-            r"no answer within 2 s, 4 times the limit; it still worked, at execution.\[31m; the host was killed",
+            r"^slow: no answer within 2 s, 4 times the limit; it still worked, at execution.\[31m; the host was killed",
         ),
         ("works_and_then_hangs", 1.8, r"no answer within 1\.\d* s, and no sign of work for the last 0\.5 s; it was at execution"),
     ],
@@ -50,14 +52,57 @@ def test_a_host_that_works_on_has_more_time_than_its_limit(opened: list[ProcessB
 def test_a_hang_after_work_is_an_error_after_a_bounded_time(
     name: str, longest: float, message: str, opened: list[ProcessBackend], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "QUIET", 0.5)
+    monkeypatch.setattr(patience, "QUIET", 0.5)
     backend = ProcessBackend(host(name), timeout=LONG)
     opened.append(backend)
     first = pid(backend)
     started = time.monotonic()
-    with pytest.raises(BackendFault, match=message):
+    with pytest.raises(BackendFault, match=message) as fault:
         backend.run(dispatch(timeout=0.5))
     assert 0.5 < time.monotonic() - started < longest + LONG / 4
+    assert fault.value.lost == (SLOW if name == "works_for_ever" else HUNG)
+    assert pid(backend) != first
+
+
+@pytest.mark.parametrize("name", ["computes_longer_than_its_limit", "computes_in_a_child"])
+def test_a_host_that_reports_nothing_has_more_time_while_it_uses_a_processor(name: str, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    answered = dispatch(timeout=0.6)
+    backend.run(answered)
+    assert int(answered.resources[2][:4].view("<u4")[0]) == first == pid(backend)
+
+
+@pytest.mark.parametrize(
+    ("name", "longest", "lost", "message"),
+    [
+        (
+            "computes_for_ever",
+            2.4,
+            SLOW,
+            r"^slow: no answer within 2\.4 s, 4 times the limit; it still worked, and used [12]\.\d* s of processor time since its limit came near; the host was killed",
+        ),
+        (
+            "computes_and_then_hangs",
+            1.5,
+            HUNG,
+            r"^no answer within 1\.\d* s, and no sign of work for the last 0\.2 s; it had used its processor until then; the host was killed",
+        ),
+        ("computes_and_reports_nothing", 0.6, HUNG, r"^no answer within 0\.6 s; the host was killed"),
+    ],
+)
+def test_what_is_slow_is_told_from_what_hangs_by_its_processor_time(
+    name: str, longest: float, lost: str, message: str, opened: list[ProcessBackend]
+) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    started = time.monotonic()
+    with pytest.raises(BackendFault, match=message) as fault:
+        backend.run(dispatch(timeout=0.6))
+    assert fault.value.lost == lost
+    assert 0.6 <= time.monotonic() - started < longest + LONG / 4
     assert pid(backend) != first
 
 

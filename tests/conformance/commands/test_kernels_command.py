@@ -52,10 +52,10 @@ def dmlcts(capsys: pytest.CaptureFixture[str]) -> Dmlcts:
 OPERATORS = ("ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ADD1")
 
 
-def record_of(backend: Backend) -> Record:
-    options = RunOptions(level="smoke", operators=OPERATORS)
+def record_of(backend: Backend, level: str = "smoke", operators: tuple[str, ...] = OPERATORS) -> Record:
+    options = RunOptions(level=level, operators=operators)
     with Session(options, backend) as session:
-        return run(*(session.run(case) for case in selected_cases(options)), level="smoke", backend_spec="python:tiled:Tiled")
+        return run(*(session.run(case) for case in selected_cases(options)), level=level, backend_spec="python:tiled:Tiled")
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("results")
     for name, backend in (("right", Tiled()), ("wrong", WrongInLargeTiles()), ("nothing", ReferenceBackend())):
         write_record(record_of(backend), found / f"{name}.jsonl")
+    write_record(record_of(Tiled(), "core", OPERATORS[:1]), found / "core.jsonl")
     return found
 
 
@@ -95,6 +96,56 @@ def test_as_data_there_is_all(dmlcts: Dmlcts, folder: Path) -> None:
     assert data["total"]["reached"] == len(data["kernels"])
     assert [each["operator"] for each in data["operators"]] == sorted(OPERATORS, key=lambda name: name != "ELEMENT_WISE_BIT_OR")
     assert data["total"]["curve"][-1] == [data["total"]["cases"], data["total"]["reached"]]
+
+
+# Conditions
+
+
+def test_the_conditions_that_kernels_meet_are_counted_by_operator(dmlcts: Dmlcts, folder: Path) -> None:
+    done = dmlcts("kernels", str(folder / "core.jsonl"), "--conditions")
+    assert done.exit_code == 0
+    *_, last = done.output.splitlines()
+    assert last.startswith("together: ")
+    assert " kernels in 10 cases or more; " in last
+    assert " of them in one case alone" not in done.output
+
+
+def test_the_conditions_of_a_kernel_are_a_table(dmlcts: Dmlcts, folder: Path) -> None:
+    data = json.loads(dmlcts("kernels", str(folder / "core.jsonl"), "--conditions", "--json").output)
+    first = data["operators"][0]["kernels"][0]
+    done = dmlcts("kernels", str(folder / "core.jsonl"), first["label"], "--conditions")
+    assert done.output.startswith(f"{first['label']}: {first['cases']} cases of ")
+    assert f"  pairs: {first['pairs']['ran']} of {first['pairs']['ran'] + first['pairs']['missing']} ran" in done.output
+    assert {tuple(each["condition"]) for each in first["alone"]} >= {("the offset", "64")}
+    own = [kernel for operator in data["operators"] for kernel in operator["kernels"]]
+    assert data["pairs"]["missing"] == sum(len(kernel["missing_pairs"]) for kernel in own)
+    assert data["alone"]["ran"] == sum(len(kernel["alone"]) for kernel in own)
+
+
+def test_two_processes_find_the_same_conditions(dmlcts: Dmlcts, folder: Path) -> None:
+    one, two = (dmlcts("kernels", str(folder / "core.jsonl"), "--conditions", "--json", "-n", count) for count in ("0", "2"))
+    assert one == two
+
+
+def test_without_a_kernel_that_many_cases_run_there_are_no_conditions(dmlcts: Dmlcts, folder: Path) -> None:
+    done = dmlcts("kernels", str(folder / "right.jsonl"), "--conditions")
+    assert done.exit_code == 2
+    assert "no such kernel runs in 10 cases of an operator, or more" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--conditions", "--baseline", "core.jsonl"), "leave out KERNEL, --dump and --conditions"),
+        (("--conditions", "--dump", "shaders"), "--conditions and --dump exclude each other"),
+    ],
+)
+def test_conditions_go_with_nothing_else(dmlcts: Dmlcts, arguments: tuple[str, ...], message: str, folder: Path) -> None:
+    done = dmlcts(
+        "kernels", str(folder / "core.jsonl"), *(str(folder / each) if each.endswith("jsonl") else each for each in arguments)
+    )
+    assert done.exit_code == 2
+    assert message in done.output
 
 
 @pytest.mark.parametrize("arguments", [("nothing.jsonl",), ("right.jsonl", "--baseline", "nothing.jsonl")])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from commands import dmlcts
 
-from dmlcts.conformance.backends.backend import CRASHED, GARBLED, HUNG, NOT_STARTED, BackendFault
+from dmlcts.conformance.backends.backend import CRASHED, GARBLED, HUNG, NOT_STARTED, SLOW, BackendFault
 from dmlcts.conformance.backends.process import process
 from dmlcts.conformance.execution.outcome import fault_evidence
 from dmlcts.conformance.runner.planning import breaker
@@ -103,6 +103,12 @@ def test_operators_that_are_stopped_in_a_row_stop_the_run() -> None:
     assert run_of(*crashing[:-1], ("ABS", ANSWER), crashing[-1]).run
     assert len(run_of(*crashing[:1] * 9).operators) == 1
     assert run_of(*crashing[:1] * 9).run == ""  # several processes at one operator
+
+
+def test_slow_cases_in_a_row_stop_an_operator_and_are_called_slow() -> None:
+    slow = Ending(SLOW, "slow: no answer within 120 s")
+    assert reason([slow] * 4) == ""
+    assert reason([slow] * 5) == "5 cases in a row were slow (slow: no answer within 120 s)"
 
 
 def test_how_a_case_ended_is_in_its_result() -> None:

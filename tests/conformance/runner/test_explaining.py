@@ -358,6 +358,18 @@ def test_a_code_path_that_all_failures_run_is_named_with_what_reaches_it() -> No
     assert "kernel" not in reached.removeprefix("kernel")
 
 
+def test_kernels_that_were_not_created_are_one_cause() -> None:
+    """A compiler that refuses what these cases need refuses a kernel of its own in each."""
+    refused = iter(range(10_000))
+    found = explain(
+        ran(record(wrong), lambda case: f"{next(refused)} (not created)" if wrong(case) == FAIL else f"by type {case.data_type}")
+    )
+    (explanation,) = [each for each in found if each.operator]
+    assert explanation.conditions == ("a kernel was not created",)
+    assert explanation.failing == explanation.explains > 1
+    assert explanation.kernels == ()
+
+
 def test_what_reaches_a_code_path_is_in_every_report(tmp_path: Path) -> None:
     found = ran(record(wrong), kernel)
     (explanation, *_) = explained = explain(found)
