@@ -18,12 +18,24 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
     dispatches one after another. A program that speaks version 1 of the process protocol is asked for none: it makes everything anew for each request, so that
     a pass would say nothing about what lasts longer than a dispatch.
     """
-    whole = backend
-    while isinstance(whole, Traced | Watched):  # what notes code paths, or looks for late writes, is no part of it
-        whole = whole.backend
+    whole = _without_watchers(backend)
     own: Perform | None = getattr(whole, "perform", None)
     if own is not None:
         return own
     if isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend):
         return None
     return Performer(backend, timeout).perform
+
+
+def end_host(backend: Backend) -> None:
+    """Ends the process of a backend that has one: it starts another when it is asked again. Raises BackendFault if it does not end in order."""
+    whole = _without_watchers(backend)
+    if isinstance(whole, ProcessBackend):
+        whole.close()
+
+
+def _without_watchers(backend: Backend) -> Backend:
+    """The backend itself: what notes code paths, or looks for late writes, is no part of it."""
+    while isinstance(backend, Traced | Watched):
+        backend = backend.backend
+    return backend
