@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dmlcts.conformance.sequences.call_json import call_name
+from dmlcts.conformance.sequences.calls import Compile
 from dmlcts.conformance.sequences.promises.promise import Promise, promises
 from dmlcts.reports.explain.explanation import Explanation
 from dmlcts.reports.record.record import API, ERROR, FAIL, PASS, PROMISE, UNEXPECTED_PASS, Result
@@ -44,4 +45,6 @@ def _of_status(status: str, broken: Sequence[Promise], kept: Sequence[Promise]) 
 
 def _traits(promise: Promise) -> frozenset[str]:
     """What a promise is about, as conditions."""
-    return frozenset({f"it is about {promise.area}", *(f"it calls {call_name(type(call))}" for call in promise.calls)})
+    calls = {f"it calls {call_name(type(call))}" for call in promise.calls}
+    flags = {f"it compiles with {flag}" for call in promise.calls if isinstance(call, Compile) for flag in call.flags}
+    return frozenset({f"it is about {promise.area}", f"it is about {promise.api}", *calls, *flags})
