@@ -76,7 +76,7 @@ def test_a_lower_feature_level_leaves_out_what_needs_more() -> None:
 
 def test_shards_have_each_promise_once() -> None:
     parts = [selected("api", shard=f"{part}/3") for part in (1, 2, 3)]
-    assert sorted(sum(parts, [])) == sorted(selected("api"))
+    assert sorted(case for part in parts for case in part) == sorted(selected("api"))
 
 
 def test_those_that_need_their_own_process_come_last() -> None:
@@ -127,7 +127,7 @@ def test_promises_say_nothing_about_what_operators_compute(hosts_at_hand: None, 
     """Without a case of an operator that passes, kept promises are not enough."""
     ran(tmp_path, "api", "ABS", "--backend", "inprocess:faithful:Faithful", code=1)
     documented, about_the_api = claim(tmp_path)["statements"]
-    assert (documented["holds"], about_the_api["holds"]) == (False, True)
+    assert (documented["claim"], about_the_api["holds"]) == ("", True)
 
 
 def test_what_the_suite_performs_itself_is_no_test_of_misuse(tmp_path: Path) -> None:
@@ -166,8 +166,9 @@ def test_a_required_promise_must_be_there(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_waiver_excuses_a_promise(hosts_at_hand: None, tmp_path: Path) -> None:
     waivers = tmp_path / "waivers.yaml"
-    entry = {"cases": "api/REC-[34]", "reason": "not yet", "issue": "https://example.org/1", "expires": "2099-01-01"}
-    waivers.write_text(json.dumps({"waivers": [entry]}), encoding="utf-8")
+    entry = {"reason": "not yet", "issue": "https://example.org/1", "expires": "2099-01-01"}
+    entries = [{"cases": f"api/{name}", **entry} for name in ("REC-3", "REC-4")]
+    waivers.write_text(json.dumps({"waivers": entries}), encoding="utf-8")
     record = ran(tmp_path / "out", "api", "--backend", "inprocess:faithful:Volatile", "--waivers", waivers, code=0)
     assert {name for name, status in statuses(record).items() if status == WAIVED} == {"REC-3", "REC-4"}
     assert f"keeps {len(NAMES) - 2} of the {len(NAMES)} promises of the API" in claim(tmp_path / "out")["claim"]
