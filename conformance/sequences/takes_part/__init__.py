@@ -1,4 +1,4 @@
-"""Which backends take part in sequences, and how: with a method ``perform`` of their own, or by their single dispatches."""
+"""Which backends take part in sequences, and how: with a method ``perform`` of their own, by version 2 of the process protocol, or by their single dispatches."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from dmlcts.conformance.backends.python.python_host import HostedBackend
 from dmlcts.conformance.execution.traced import Traced
 from dmlcts.conformance.sequences.calls import Perform
 from dmlcts.conformance.sequences.perform import Performer
+from dmlcts.conformance.sequences.takes_part.wire import perform_on_host
 
 
 def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None:
     """What performs a sequence on a backend; None if nothing does.
 
     A backend in this process with a method ``perform`` gets the calls as they are. Python classes, in a process of their own or not, run the
-    dispatches one after another. A program that speaks version 1 of the process protocol is asked for none: it makes everything anew for each request, so that
-    a pass would say nothing about what lasts longer than a dispatch.
+    dispatches one after another. A program gets the calls if it speaks version 2 of the process protocol. One that speaks version 1 is asked for none: it makes
+    everything anew for each request, so that a pass would say nothing about what lasts longer than a dispatch.
     """
     whole = _without_watchers(backend)
     own: Perform | None = getattr(whole, "perform", None)
     if own is not None:
         return own
     if isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend):
-        return None
+        program = whole
+        return (lambda calls: perform_on_host(program, calls, timeout)) if program.protocol > 1 else None
     return Performer(backend, timeout).perform
 
 
