@@ -256,7 +256,7 @@ def _list_rest(plan: RunPlan, selection: Selection, folder: Path) -> None:
         for operator in plan.not_listed:
             if process_time() > until:
                 return
-            journal.write_list(folder, plan.operators.index(operator), map(not_run, selection.cases(operator)))
+            journal.write_list(folder, plan.operators.index(operator), map(not_run, selection.work(operator)))
 
 
 def command_line() -> list[str]:

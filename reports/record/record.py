@@ -35,8 +35,11 @@ MEMORY = "memory"
 SEQUENCE = "sequence"
 """The kind of a case that initializes, binds or dispatches an operator again."""
 
+PROMISE, API = "promise", "api"
+"""The kind of a case about the API beyond single operators, and what stands for the operator in its id and result."""
+
 SEQUENCES = "sequences"
-"""Why a case is unsupported that repeats calls beyond one dispatch: nothing performs them on the backend."""
+"""Why a case is unsupported that consists of calls beyond one dispatch: the backend does not perform them, which is no fault of what it computes."""
 
 STDERR = "stderr"
 """The evidence of what a backend's program wrote to standard error before it rejected a case or reported a fault."""

@@ -34,6 +34,7 @@ from dmlcts.conformance.backends.backend import (
     Unsupported,
 )
 from dmlcts.conformance.backends.process.protocol import (
+    CALLING,
     CLOSE,
     DESCRIBE,
     WORKING,
@@ -45,6 +46,7 @@ from dmlcts.conformance.backends.process.protocol import (
     no_views,
     parts,
     raise_status,
+    read_calling,
     read_header,
     read_info,
     read_paths,
@@ -119,6 +121,7 @@ class ProcessBackend:
         self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
         self._closed, self._start_limit = closed, timeout
         self._host: _Host | None = None
+        self._protocol = 0
         self._number = 0
         began = monotonic()
         try:
@@ -132,26 +135,13 @@ class ProcessBackend:
         """The host's description from its first start."""
         return self._info
 
+    @property
+    def protocol(self) -> int:
+        """The version of the protocol that the host speaks."""
+        return self._protocol
+
     def run(self, dispatch: Dispatch) -> None:
-        """Executes a dispatch, and first starts the host again if the last case ended it.
-
-        Raises:
-            Rejected, Unsupported: the host answered so. BackendFault: it crashed, hung, sent a malformed answer or reported a fault.
-            WireError, KeyError: the desc cannot be sent, which is not the host's fault.
-        """
-        self._number += 1
-        number = self._number
-        request = self._request(dispatch, number)
-        limit = self._timeout if dispatch.timeout is None else dispatch.timeout
-        if self._host is None:
-            self._start_limit = min(self._timeout, max(limit, self._usual_start))
-            try:
-                self._start_again()
-            except BackendFault as fault:
-                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence, NOT_STARTED) from None
-
-        def place(header: Header, length: int) -> list[memoryview]:
-            return answer_views(header, length, number, dispatch)
+        """Executes a dispatch. Raises as ``ask``, and WireError and KeyError where the desc cannot be sent."""
 
         def read(header: Header) -> None:
             found = read_paths(header)
@@ -159,7 +149,39 @@ class ProcessBackend:
                 dispatch.paths.extend(found)
             raise_status(header)
 
-        self._ask(request, place, limit, read, number)
+        self.ask(
+            lambda number: self._request(dispatch, number),
+            lambda header, length, number: answer_views(header, length, number, dispatch),
+            read,
+            dispatch.timeout,
+        )
+
+    def ask(
+        self,
+        make: Callable[[int], Pieces],
+        place: Callable[[Header, int, int], list[memoryview]],
+        read: Callable[[Header], T],
+        timeout: float | None = None,
+    ) -> T:
+        """Sends the request that ``make`` makes of its number, and first starts the host again if the last case ended it.
+
+        ``place`` gives the places for the payload of an answer, from its header, the payload's length and the request's number; ``read`` reads
+        the answer when all of it is there. ``timeout``: in seconds, the backend's own if None.
+
+        Raises:
+            Rejected, Unsupported: the host answered so. BackendFault: it crashed, hung, sent a malformed answer or reported a fault.
+        """
+        self._number += 1
+        number = self._number
+        request = make(number)
+        limit = self._timeout if timeout is None else timeout
+        if self._host is None:
+            self._start_limit = min(self._timeout, max(limit, self._usual_start))
+            try:
+                self._start_again()
+            except BackendFault as fault:
+                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence, NOT_STARTED) from None
+        return self._ask(request, lambda header, length: place(header, length, number), limit, read, number)
 
     def close(self) -> None:
         """Asks the host to exit, and kills it after some seconds. Raises BackendFault if it had to, or for an exit code of anything but success."""
@@ -175,7 +197,10 @@ class ProcessBackend:
         raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start_again(self) -> None:
+        protocol = self._protocol
         change = self._info.change(self._start())
+        if protocol != self._protocol:
+            change = f"protocol was {protocol} and is {self._protocol}"
         if change:
             self._drop()
             raise BackendFault(f"it does not describe itself as before: {change}")
@@ -189,7 +214,9 @@ class ProcessBackend:
                 f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
             ) from None
         try:
-            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.read_description)
+            info = self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.read_description)
+            self._protocol = self._host.protocol
+            return info
         except (Rejected, Unsupported, BackendFault) as failure:
             self._drop()
             raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
@@ -229,7 +256,9 @@ class ProcessBackend:
             ]
         if last := host.stderr.text():
             evidence += [f"standard error, its last {KEPT} bytes at most:", last]
-        return BackendFault(f"{problem}; the host {end}", "\n".join(evidence), lost)
+        fault = BackendFault(f"{problem}; the host {end}", "\n".join(evidence), lost)
+        fault.call = host.call
+        return fault
 
     def _drop(self) -> None:
         host, self._host = self._host, None
@@ -260,6 +289,8 @@ class _Host:
         self.stderr = StandardError(stderr)
         self.answered = 0
         self.reports_progress = False
+        self.protocol = 1
+        self.call: int | None = None
         self.begun = self.worked = 0.0
         self.at = ""
         self.writer, self.reader = _Worker(stdin), _Worker(stdout)
@@ -267,9 +298,10 @@ class _Host:
         self.listener.submit(self.stderr.follow)
 
     def read_description(self, header: Header) -> BackendInfo:
-        """The description in the answer to describe, which also says whether the host reports progress. Raises as ``read_info``."""
+        """The description in the answer to describe, which also says what the host itself can do. Raises as ``read_info``."""
         info = read_info(header)
         self.reports_progress = header.get("progress") is True
+        self.protocol = header.get("protocol", 1)
         return info
 
     def exchange(self, request: Pieces, place: Place, limit: float, number: int) -> Header:
@@ -279,6 +311,7 @@ class _Host:
         """
         pieces = parts(request)
         self.begun, self.worked, self.at = monotonic(), float("-inf"), ""
+        self.call = None
         self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
         self.reader.submit(lambda: _read(self.source, place, lambda header, length: self._is_progress(header, length, number)))
         header = self._answer(limit)
@@ -290,6 +323,10 @@ class _Host:
         return header
 
     def _is_progress(self, header: Header, length: int, number: int) -> bool:
+        """Whether a frame is no answer yet, but says how far the host is."""
+        if number and self.protocol > 1 and header.get("status") == CALLING:
+            self.call = read_calling(header, length, number)
+            return True
         if not (self.reports_progress and number and header.get("status") == WORKING):
             return False
         self.at = read_progress(header, length, number)

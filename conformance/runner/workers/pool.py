@@ -181,7 +181,7 @@ class Pool:
                 process.listing = False
                 plan.add(process.operator, ids)
             case ["broken", reason]:
-                self.selection.cases(process.operator)  # an error in a spec is raised here too
+                self.selection.work(process.operator)  # an error in a spec is raised here too
                 raise RuntimeError(str(reason))
             case ["unwritable", str(reason)]:
                 raise OSError(reason)

@@ -36,6 +36,9 @@ public:
         if (T* object = std::exchange(object_, nullptr)) object->Release();
     }
     T* get() const { return object_; }
+
+    /// The object, which is released by whoever takes it.
+    T* detach() { return std::exchange(object_, nullptr); }
     T* operator->() const { return object_; }
     explicit operator bool() const { return object_ != nullptr; }
 
