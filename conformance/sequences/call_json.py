@@ -98,6 +98,10 @@ def _read(member: str, value: Any, find: Callable[[str], Operator], where: str) 
         return tuple(map(_read_slot, value)) if isinstance(value, list) else _read_slot(value)
     if member == "size":
         return _read_size(value)
+    if member == "nodes":
+        return tuple(read_bytes(each, where) if isinstance(each, dict) else each for each in value)
+    if member.endswith("edges"):
+        return tuple(map(tuple, value))
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -152,6 +156,8 @@ def objects_of(call: Call) -> set[int]:
         value = getattr(call, field.name)
         if field.name in ("to", "size"):
             found |= set(_numbers_in(value))
+        elif field.name == "nodes":
+            found |= {each for each in value if isinstance(each, int)}
         elif field.name in _REFERENCES and value is not None and not isinstance(value, str):
             found |= set(value) if isinstance(value, tuple) else {value}
     return found

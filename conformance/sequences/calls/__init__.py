@@ -32,6 +32,7 @@ from dmlcts.conformance.sequences.calls.call import (
     Slot,
     code_number,
 )
+from dmlcts.conformance.sequences.calls.graph import CompileGraph
 from dmlcts.conformance.sequences.calls.trying import (
     BindNothing,
     CheckFeature,
@@ -339,7 +340,7 @@ class Meet(Call):
 CALLS: tuple[type[Call], ...] = (
     *(CreateDevice, TryDevice, CheckFeature, GetParent, RemoveParent),
     *(CheckLevels, CheckDataType, GetRemovedReason, Evict, MakeResident),
-    *(CreateOperator, TryOperator, TryType, TryCompile, Compile, CreateInitializer, ResetInitializer, GetProperties),
+    *(CreateOperator, TryOperator, TryType, TryCompile, Compile, CompileGraph, CreateInitializer, ResetInitializer, GetProperties),
     *(CreateHeap, CreateTable, ResetTable, BindInputs, BindOutputs, BindTemporary, BindPersistent, BindNothing),
     *(CreateResource, CreatePlainResource, Write, Read),
     *(CreateList, Record, CreateOtherList, RecordNothing, Barrier, Close, Submit, Wait),
@@ -371,6 +372,7 @@ __all__ = [
     "CheckLevels",
     "Close",
     "Compile",
+    "CompileGraph",
     "CreateDevice",
     "CreateHeap",
     "CreateInitializer",
