@@ -1,0 +1,69 @@
+"""A graph on a backend: executed with every result as an output, then as it is, and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
+from dmlcts.conformance.execution.outcome import Outcome, attempt_to
+from dmlcts.conformance.graphs.judge import judge_nodes, judge_outputs
+from dmlcts.conformance.graphs.script import GraphScript, data_of, script_of
+from dmlcts.conformance.sequences.call_json import call_name
+from dmlcts.conformance.sequences.calls import Perform, Reply
+from dmlcts.conformance.sequences.takes_part import perform_on
+from dmlcts.generator.graphs.graph import Graph
+from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
+
+Array = NDArray[Any]
+
+
+def graph_outcome(
+    graph: Graph, backend: Backend, info: BackendInfo, timeout: float | None = None, flags: tuple[str, ...] = ()
+) -> Outcome:
+    """The outcome of a graph: a pass, or what is wrong first. ``timeout`` limits each execution, in seconds."""
+    perform = perform_on(backend, timeout)
+    if perform is None:
+        return Outcome(
+            UNSUPPORTED, f"{info.name} has no sequences: its host speaks version 1 of the protocol", undeclared=SEQUENCES
+        )
+    given, constants = data_of(graph)
+    whole = graph.with_outputs_of_all()
+    failure, results = _results(script_of(whole, given, constants, flags), perform)
+    if failure is not None:
+        return failure
+    values = dict(zip(whole.outputs, results, strict=True))
+    outcome = judge_nodes(whole, given, constants, values, info)
+    if outcome.status != PASS:
+        return outcome
+    failure, results = _results(script_of(graph, given, constants, flags), perform)
+    return failure or judge_outputs(graph, given, constants, values, results, info)
+
+
+def _results(script: GraphScript, perform: Perform) -> tuple[Outcome | None, list[Array]]:
+    """The outputs of one execution; or the outcome where it was refused, did not complete, or wrote elsewhere."""
+    replies: list[Reply] = []
+    failure = attempt_to(lambda: replies.extend(_complete(perform(script.calls), len(script.calls))))
+    if failure is not None:
+        return failure, []
+    for index, (call, reply) in enumerate(zip(script.calls, replies, strict=True)):
+        if reply.unsupported:
+            return Outcome(UNSUPPORTED, reply.unsupported), []
+        if not reply.is_ok:
+            removed = ", and the device was removed" if reply.removed else ""
+            message = (
+                f"call {index} ({call_name(type(call))}) gave {reply.code}{removed}{f': {reply.message}' if reply.message else ''}"
+            )
+            return Outcome(FAIL, message, evidence={"call": index, "code": reply.code}), []
+    if problem := script.overwritten(replies):
+        return Outcome(FAIL, problem, evidence={"memory": problem}), []
+    return None, script.results(replies)
+
+
+def _complete(replies: Sequence[Reply], count: int) -> Sequence[Reply]:
+    """The replies, one a call. Raises BackendFault if there are more or fewer."""
+    if len(replies) != count:
+        raise BackendFault(f"{count} calls were answered with {len(replies)} replies")
+    return replies
