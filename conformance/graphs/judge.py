@@ -39,6 +39,9 @@ _TRIALS = 4
 _SAFETY = 4.0
 """How much farther a result may move than in any trial: they are few, and a sum of many errors is larger where all have one sign."""
 
+_FAR = 2.0**40
+"""Numbers beyond this, or below its inverse, are not judged: cubes of them leave the range of FLOAT32."""
+
 _LOOSE = 0.25
 """A bound of more than this part of the largest result says nothing of an output."""
 
@@ -80,11 +83,23 @@ def judge_nodes(
 
 
 def is_undefined(graph: Graph, index: int, inputs: Mapping[str, Array]) -> bool:
-    """Whether the documentation gives no result for these inputs: a number outside what it requires, or NaN and infinities, which pages rarely mention."""
+    """Whether the documentation gives no result for these inputs: a number outside what it requires; NaN and infinities, which pages rarely mention;
+    or numbers so large or small that an intermediate product of them leaves the range."""
     node = graph.nodes[index]
     made = [name for name, feed in node.feeds.items() if isinstance(feed, Made)]
-    odd = any(inputs[name].dtype.kind == "f" and not np.isfinite(inputs[name]).all() for name in made)
-    return odd or next(undefined_inputs(node.operator, node.desc, {name: inputs[name] for name in made}), "") != ""
+    return (
+        any(map(_is_odd, (inputs[name] for name in made)))
+        or next(undefined_inputs(node.operator, node.desc, {name: inputs[name] for name in made}), "") != ""
+    )
+
+
+def _is_odd(content: Array) -> bool:
+    """Whether floats have NaN, infinities, or, beyond FLOAT16, numbers far from 1."""
+    if content.dtype.kind != "f":
+        return False
+    size = np.abs(content)
+    far = bool(((size > _FAR) | ((size > 0) & (size < 1 / _FAR))).any()) if content.dtype.itemsize > 2 else False
+    return far or not bool(np.isfinite(content).all())
 
 
 def judge_outputs(

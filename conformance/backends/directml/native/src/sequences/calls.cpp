@@ -15,6 +15,7 @@ constexpr Function functions[] = {
     {"make-resident", calls::make_resident},
     {"create-operator", calls::create_operator},
     {"compile", calls::compile},
+    {"compile-graph", calls::compile_graph},
     {"create-initializer", calls::create_initializer},
     {"reset-initializer", calls::reset_initializer},
     {"get-properties", calls::get_properties},

@@ -49,7 +49,7 @@ namespace calls {
 using Perform = Reply(Sequence&, const Call&);
 
 Perform create_device, check_levels, check_data_type, get_removed_reason, evict, make_resident;
-Perform create_operator, compile, create_initializer, reset_initializer, get_properties;
+Perform create_operator, compile, compile_graph, create_initializer, reset_initializer, get_properties;
 Perform create_heap, create_table, reset_table, bind_inputs, bind_outputs, bind_temporary, bind_persistent;
 Perform create_resource, write, read;
 Perform create_list, record, barrier, close, submit, wait;
