@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
+from dmlcts.conformance.execution.execute import dispatch_case
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to
-from dmlcts.conformance.graphs.judge import judge_nodes, judge_outputs
+from dmlcts.conformance.graphs.judge import inputs_of, judge_nodes, judge_outputs
 from dmlcts.conformance.graphs.script import GraphScript, data_of, script_of
 from dmlcts.conformance.sequences.call_json import call_name
 from dmlcts.conformance.sequences.calls import Perform, Reply
 from dmlcts.conformance.sequences.takes_part import perform_on
-from dmlcts.generator.graphs.graph import Graph
+from dmlcts.generator.graphs.graph import Graph, Made
 from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
 
 Array = NDArray[Any]
@@ -37,9 +39,41 @@ def graph_outcome(
     values = dict(zip(whole.outputs, results, strict=True))
     outcome = judge_nodes(whole, given, constants, values, info)
     if outcome.status != PASS:
-        return outcome
+        return _with_alone(whole, outcome, given, constants, values, backend, info, timeout)
     failure, results = _results(script_of(graph, given, constants, flags), perform)
     return failure or judge_outputs(graph, given, constants, values, results, info)
+
+
+def values_on(graph: Graph, backend: Backend) -> dict[Made, Array]:
+    """What every node of a graph gives on a backend that is trusted.
+
+    Raises:
+        ValueError: it does not complete there.
+    """
+    whole = graph.with_outputs_of_all()
+    perform = perform_on(backend)
+    failure, results = _results(script_of(whole, *data_of(whole)), perform) if perform else (Outcome(UNSUPPORTED), [])
+    if failure is not None:
+        raise ValueError(f"the graph does not run: {failure.message}")
+    return dict(zip(whole.outputs, results, strict=True))
+
+
+def _with_alone(
+    graph: Graph,
+    outcome: Outcome,
+    given: Sequence[Array],
+    constants: Mapping[tuple[int, str], Array],
+    values: Mapping[Made, Array],
+    backend: Backend,
+    info: BackendInfo,
+    timeout: float | None,
+) -> Outcome:
+    """The outcome of a wrong node, which tells whether the operator is as wrong without a graph, on the same inputs."""
+    index = outcome.evidence["node"]
+    inputs = inputs_of(graph, index, given, constants, values)
+    alone, _ = dispatch_case(graph.nodes[index].case, inputs, backend, info, timeout)
+    says = "the operator alone gives it as well" if alone.status == FAIL else "the operator alone is right"
+    return replace(outcome, message=f"{outcome.message}; {says}", evidence={**outcome.evidence, "alone": alone.status == FAIL})
 
 
 def _results(script: GraphScript, perform: Perform) -> tuple[Outcome | None, list[Array]]:

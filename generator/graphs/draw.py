@@ -92,20 +92,20 @@ class _Growing:
         return self.nodes[made.node].desc.tensor(made.tensor)
 
 
-def draw_graph(random: Random, count: int, names: Sequence[str] = (), rates: Rates | None = None, level: str = "6_4") -> Graph:
-    """A random valid graph of so many nodes, of these operators, or of any. ``level`` is the feature level that it keeps to.
+def draw_graph(random: Random, count: int, wanted: str = "", rates: Rates | None = None, level: str = "6_4") -> Graph:
+    """A random valid graph of so many nodes, of any operators. ``level`` is the feature level that it keeps to.
 
-    The first of ``names`` occurs once at least if a node of it can be made.
+    An operator that is ``wanted`` occurs once at least, at any place, if a node of it can be made there.
     """
     growing = _Growing(random, rates or Rates())
-    every = tuple(names) or usable_operators()
-    wanted = [names[0]] if names else []
+    place = random.randrange(count) if wanted else count
     for _ in range(_TRIES * count):
-        if len(growing.nodes) == count:
+        if len(growing.nodes) >= count:
             break
-        name = wanted[0] if wanted and random.random() < 0.5 else random.choice(every)
-        if _grow(growing, plan_of(load(name)), level) and name in wanted:
-            wanted.remove(name)
+        is_place = len(growing.nodes) >= place
+        name = wanted if is_place else random.choice(usable_operators())
+        if _grow(growing, plan_of(load(name)), level) and is_place:
+            place = count
     return _finish(growing)
 
 
@@ -152,10 +152,7 @@ def _grow(growing: _Growing, plan: Plan, level: str) -> bool:
     if growing.nodes and random.random() >= growing.rates.fresh:
         pool = list(growing.unread) if random.random() < growing.rates.newest else growing.made()
         sources = list(random.sample(pool, min(len(pool), 4))) or [None]
-    for source in sources:
-        if any(_add(growing, plan, *found) for found in islice(_descs(growing, plan, source, level), 2)):
-            return True
-    return False
+    return any(_add(growing, plan, *found) for source in sources for found in islice(_descs(growing, plan, source, level), 2))
 
 
 def _descs(
