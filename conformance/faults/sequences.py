@@ -239,7 +239,7 @@ _SCRATCH = 64
 class _Scratch(Performer):
     """Needs temporary memory."""
 
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         return super().properties(of) | ({TEMPORARY: _SCRATCH} if isinstance(of, Compiled) else {})
 
     def scratch(self, bound: Bound) -> Bytes:
@@ -261,7 +261,7 @@ class _TemporaryOverrun(_Scratch):
 
 
 class _PersistentWritten(Performer):
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         known = super().properties(of)
         return known | ({PERSISTENT: known[PERSISTENT] + _SCRATCH} if isinstance(of, Compiled) else {})
 
@@ -310,13 +310,13 @@ class _Scribbles(_Scratch):
 
 
 class _LargerPersistent(Performer):
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         known = super().properties(of)
         return known | ({PERSISTENT: known[PERSISTENT] + 7 * _SCRATCH} if isinstance(of, Compiled) else {})
 
 
 class _ManyDescriptors(Performer):
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         known = super().properties(of)
         return known | {"descriptors": 7 * known["descriptors"] + 3}
 
@@ -328,7 +328,7 @@ class _KeptInside(Performer):
         super().__init__(*given)
         self.inside: dict[int, dict[str, int]] = {}
 
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         return super().properties(of) | {PERSISTENT: 0}
 
     def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:

@@ -1,0 +1,1 @@
+"""Reports of a search for failing graphs: the drawing of a graph, and the page."""
