@@ -116,7 +116,7 @@ class _SharedPersistent(Performer):
     def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
         super().initialize(compiled, inputs, persistent)
         at = {name: self.as_binding(inputs[name]) for name in owned_places(compiled)}
-        self.shared[repr(compiled.desc)] = {
+        self.shared[repr(compiled.desc if isinstance(compiled, Compiled) else compiled.call)] = {
             name: self.memory[each.resource][each.offset : each.offset + size].tobytes()
             for (name, each), (_, size) in zip(at.items(), owned_places(compiled).values(), strict=True)
         }

@@ -113,9 +113,9 @@ def script_of(
         number = script.number()
         nodes.append(number)
         script.calls.append(CreateOperator(number, node.desc))
-    for (node, name), content in constants.items():
-        between.append((len(nodes), 0, node, slots_of(graph.nodes[node].desc, "input").index(name)))
-        nodes.append(bytes_of(graph.nodes[node].desc.tensor(name), content))
+    for (to, name), content in constants.items():
+        between.append((len(nodes), 0, to, slots_of(graph.nodes[to].desc, "input").index(name)))
+        nodes.append(bytes_of(graph.nodes[to].desc.tensor(name), content))
     compiled, initializer, temporary, persistent = (script.number() for _ in range(4))
     script.calls += [
         CompileGraph(

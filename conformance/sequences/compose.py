@@ -24,6 +24,9 @@ _POISON = 0xC7
 Run = Callable[[Dispatch], None]
 
 
+Made = dict[tuple[int, int], Bytes]
+"""What nodes have given, by node and slot."""
+
 Place = Callable[[str], Bytes | None]
 """The bytes that are bound to an input or an output of a graph, by its name; None if nothing is."""
 
@@ -47,13 +50,17 @@ class CompiledGraph:
 
     def owned(self) -> dict[str, TensorDesc]:
         """The inputs that DirectML owns, by name, each as the tensor that reads it."""
-        read = {given: self._tensor(node, "input", slot) for given, node, slot in self.call.input_edges}
+        read = {given: self.tensor(node, "input", slot) for given, node, slot in self.call.input_edges}
         names = self.slots("input")
         return {names[given]: tensor for given, tensor in read.items() if tensor is not None and is_owned(tensor)}
 
-    def _tensor(self, node: int, kind: str, slot: int) -> TensorDesc | None:
+    def tensor(self, node: int, kind: str, slot: int) -> TensorDesc | None:
+        """The tensor in a slot of a node; None where there is none."""
         desc = self.descs[node]
-        return None if desc is None else desc.find(slots_of(desc, kind)[slot])
+        names = () if desc is None else slots_of(desc, kind)
+        return desc.find(names[slot]) if desc is not None and slot < len(names) else None
+
+    # Steps that planted faults replace (conformance/faults/graphs)
 
     def execute(self, run: Run, bound: Place, timeout: float | None) -> None:
         """Executes the nodes with what is bound, and writes the elements of the outputs.
@@ -61,32 +68,36 @@ class CompiledGraph:
         Raises:
             Rejected: an edge leads to a slot that the node does not have, or the graph has a cycle. Whatever ``run`` raises.
         """
-        made: dict[tuple[int, int], Bytes] = {}
-        try:
-            order = in_order([{edge[0] for edge in self.call.edges if edge[2] == node} for node in range(len(self.descs))])
-        except ValueError as error:
-            raise Rejected(str(error), "compile", "E_INVALIDARG") from None
-        for node in order:
-            made |= self._execute_node(node, run, bound, made, timeout)
+        made: Made = {}
+        for node in self.order():
+            made |= self.outputs_of(node, self.inputs_of(node, bound, made), run, timeout)
+            self.after(node, made)
         for node, slot, number in self.call.output_edges:
-            target, desc = bound(f"output {number}"), self.descs[node]
-            tensor = self._tensor(node, "output", slot)
-            if target is None or desc is None or tensor is None:
+            target, tensor = bound(f"output {number}"), self.tensor(node, "output", slot)
+            if target is None or tensor is None:
                 raise Rejected(
                     f"output {number} of the graph is not bound, or node {node} has none in slot {slot}", "bind", "E_INVALIDARG"
                 )
             mask = element_bytes(tensor)
             target[: mask.size][mask] = made[node, slot][mask]
 
-    def _execute_node(
-        self, node: int, run: Run, bound: Place, made: Mapping[tuple[int, int], Bytes], timeout: float | None
-    ) -> dict[tuple[int, int], Bytes]:
-        """What a node writes, by its slots."""
+    def order(self) -> list[int]:
+        """The nodes, each after those that feed it. Raises Rejected for a cycle."""
+        try:
+            return in_order([{edge[0] for edge in self.call.edges if edge[2] == node} for node in range(len(self.descs))])
+        except ValueError as error:
+            raise Rejected(str(error), "compile", "E_INVALIDARG") from None
+
+    def inputs_of(self, node: int, bound: Place, made: Made) -> dict[int, Bytes | None]:
+        """What feeds a node, by its slots."""
+        fed = {slot: bound(f"input {given}") for given, to, slot in self.call.input_edges if to == node}
+        return fed | {slot: made[source, of] for source, of, to, slot in self.call.edges if to == node}
+
+    def outputs_of(self, node: int, fed: Mapping[int, Bytes | None], run: Run, timeout: float | None) -> Made:
+        """What a node gives, by node and slot. Raises Rejected, and whatever ``run`` raises."""
         desc, constant = self.descs[node], self.call.nodes[node]
         if desc is None:
             return {(node, 0): np.frombuffer(constant, np.uint8).copy()} if isinstance(constant, bytes) else {}
-        fed = {slot: bound(f"input {given}") for given, to, slot in self.call.input_edges if to == node}
-        fed |= {slot: made[source, of] for source, of, to, slot in self.call.edges if to == node}
         ins, outs = slots_of(desc, "input"), slots_of(desc, "output")
         held: dict[str, Bytes] = {}
         for slot, content in fed.items():
@@ -98,6 +109,9 @@ class CompiledGraph:
         bindings = {name: BufferBinding(at, 0, content.size) for at, (name, content) in enumerate(held.items())}
         run(Dispatch(desc, list(held.values()), bindings, names, timeout))
         return {(node, slot): held[name] for slot, name in enumerate(outs) if name}
+
+    def after(self, node: int, made: Made) -> None:
+        """Called when a node has run, with all that nodes have given so far."""
 
 
 def _padded(content: Bytes, size: int) -> Bytes:

@@ -131,6 +131,8 @@ class Performer:
     ``timeout`` is for each dispatch, in seconds. Methods without an underscore are steps that planted faults replace (conformance/faults/sequences).
     """
 
+    graph_type: type[CompiledGraph] = CompiledGraph
+
     def __init__(self, backend: Backend, timeout: float | None = None) -> None:
         self.backend, self.timeout = backend, timeout
         self.objects: dict[int, Any] = {}
@@ -259,7 +261,7 @@ class Performer:
 
     def _compile_graph(self, call: CompileGraph) -> None:
         descs = tuple(self.objects[node] if isinstance(node, int) else None for node in call.nodes)
-        self.objects[call.makes] = CompiledGraph(call.makes, call, descs)
+        self.objects[call.makes] = self.graph_type(call.makes, call, descs)
 
     def _create_initializer(self, call: CreateInitializer) -> None:
         self.objects[call.makes] = Initializer(tuple(self.objects[number] for number in call.over))

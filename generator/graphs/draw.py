@@ -57,6 +57,8 @@ class Rates:
     """It is an input of the graph that another node reads already, if one fits."""
     constant: float = 0.3
     """It is a constant, if it is small."""
+    owned: float = 0.15
+    """It is an input of the graph that DirectML owns, if it may be."""
     layout: float = 0.25
     """An output is not packed."""
     newest: float = 0.6
@@ -272,6 +274,8 @@ def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, 
             feeds[name] = Constant()
         else:
             feeds[name] = Given(len(growing.inputs) + len(new))
+            if plan.operator.field(field_of(name)).owned_by_dml and random.random() < rates.owned:
+                desc = desc.with_tensors({name: replace(desc.tensor(name), flags=abi().tensor_flags["OWNED_BY_DML"])})
             new.append(_Input(desc.tensor(name), may))
     if violations(plan.operator, desc):
         return False
