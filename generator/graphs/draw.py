@@ -64,6 +64,8 @@ class Rates:
     newest: float = 0.6
     """The output that is read is one that nobody reads yet."""
     also_output: float = 0.1
+    equal: float = 0.06
+    """It is the operator of another node, with the same desc, and reads something else."""
     """An output that is read is the graph's as well."""
 
 
@@ -82,6 +84,7 @@ class _Growing:
     random: Random
     rates: Rates
     nodes: list[Node] = field(default_factory=list)
+    choices: list[TypeChoice] = field(default_factory=list)
     inputs: list[_Input] = field(default_factory=list)
     unread: dict[Made, None] = field(default_factory=dict)
 
@@ -105,7 +108,8 @@ def draw_graph(random: Random, count: int, wanted: str = "", rates: Rates | None
         if len(growing.nodes) >= count:
             break
         is_place = len(growing.nodes) >= place
-        name = wanted if is_place else random.choice(usable_operators())
+        repeats = bool(growing.nodes) and random.random() < growing.rates.equal
+        name = wanted if is_place else random.choice(growing.nodes).desc.type if repeats else random.choice(usable_operators())
         if _grow(growing, plan_of(load(name)), level) and is_place:
             place = count
     return _finish(growing)
@@ -150,6 +154,10 @@ def is_open(plan: Plan, name: str) -> bool:
 def _grow(growing: _Growing, plan: Plan, level: str) -> bool:
     """Adds a node of an operator; False where none of a few tries is valid."""
     random = growing.random
+    equal = [at for at, node in enumerate(growing.nodes) if node.operator is plan.operator]
+    if equal and random.random() < 0.5:
+        at = random.choice(equal)
+        return _add(growing, plan, growing.nodes[at].desc, growing.choices[at], {})
     sources: list[Made | None] = [None]
     if growing.nodes and random.random() >= growing.rates.fresh:
         pool = list(growing.unread) if random.random() < growing.rates.newest else growing.made()
@@ -285,5 +293,6 @@ def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, 
             growing.unread.pop(feed, None)
     node = Node(replace(case, desc=desc), feeds)
     growing.nodes.append(node)
+    growing.choices.append(choice)
     growing.unread |= dict.fromkeys(Made(len(growing.nodes) - 1, name) for name in node.outputs())
     return True
