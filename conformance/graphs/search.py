@@ -121,7 +121,7 @@ def _failure(label: str, graph: Graph, symptom: str, backend: Backend, info: Bac
         last[0] = outcome
         return True
 
-    simple = simplest(graph, values_on(graph, ReferenceBackend()), fails)
+    simple = simplest(graph, values_on(graph, ReferenceBackend()), fails, last[0].evidence.get("node"))
     outcome = last[0]
     return Failure(
         label,

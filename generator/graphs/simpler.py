@@ -19,30 +19,41 @@ Values = Mapping[Made, Array]
 """What the nodes of a graph give."""
 
 
-def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], most: int = 200) -> Graph:
-    """The simplest graph that fails as this one does, after so many trials at most. ``values`` are what its nodes give, for those that are left out."""
+def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], suspect: int | None = None, most: int = 300) -> Graph:
+    """The simplest graph that fails as this one does, after so many trials at most.
+
+    ``values`` are what its nodes give, for those that are left out; ``suspect`` is the node that is wrong, if one is known. Nodes are left out as in delta
+    debugging, half of them at a time, then a quarter; then edges, outputs and strides one at a time.
+    """
     left = most
-    found = True
-    while found and left > 0:
-        found = False
-        for simpler, kept in steps(graph, values):
-            left -= 1
-            if fails(simpler):
-                graph, values, found = simpler, kept, True
-                break
-            if left <= 0:
-                break
+
+    def tried(simpler: tuple[Graph, Values]) -> bool:
+        nonlocal left, graph, values
+        left -= 1
+        if left < 0 or not simpler[0].nodes or not fails(simpler[0]):
+            return False
+        graph, values = simpler
+        return True
+
+    if suspect is not None and len(graph.nodes) > 1:
+        made = [Made(suspect, name) for name in graph.nodes[suspect].outputs()]
+        if not tried(alone(graph, values, suspect)):
+            tried(only(graph, values, made))
+    part = len(graph.nodes) // 2
+    while part and left > 0:
+        count = len(graph.nodes)
+        if count == 1 or not any(
+            tried(without_nodes(graph, values, set(range(first, min(first + part, count))))) for first in range(0, count, part)
+        ):
+            part //= 2
+        part = min(part, len(graph.nodes) // 2 or part)
+    while left > 0 and any(tried(step) for step in steps(graph, values)):
+        pass
     return graph
 
 
 def steps(graph: Graph, values: Values) -> Iterator[tuple[Graph, Values]]:
-    """Every graph that is simpler by one step, the boldest first, with what its nodes give."""
-    for made in graph.outputs:
-        if len(graph.nodes) > 1:
-            yield only(graph, values, [made])
-    for index in range(len(graph.nodes)):
-        if len(graph.nodes) > 1:
-            yield without_node(graph, values, index)
+    """Every graph that is simpler by one step other than a node, with what its nodes give."""
     for made in graph.outputs:
         if len(graph.outputs) > 1 and graph.readers(made):
             yield Graph(graph.nodes, tuple(each for each in graph.outputs if each != made)), values
@@ -50,12 +61,16 @@ def steps(graph: Graph, values: Values) -> Iterator[tuple[Graph, Values]]:
         if not isinstance(feed, Given):
             yield given_instead(graph, values, index, name), values
     for index, node in enumerate(graph.nodes):
-        for name, feed in node.feeds.items():
-            if isinstance(feed, Made) and node.desc.tensor(name).strides is not None:
-                yield packed(graph, feed), values
-        for name in node.outputs():
-            if node.desc.tensor(name).strides is not None:
-                yield packed(graph, Made(index, name)), values
+        strided = {Made(index, name) for name in node.outputs() if node.desc.tensor(name).strides is not None}
+        for made in strided:
+            simpler = packed(graph, made)
+            if simpler is not graph:
+                yield simpler, values
+
+
+def alone(graph: Graph, values: Values, index: int) -> tuple[Graph, Values]:
+    """A node by itself, which reads what it read in the graph."""
+    return without_nodes(graph, values, set(range(len(graph.nodes))) - {index})
 
 
 def only(graph: Graph, values: Values, wanted: list[Made]) -> tuple[Graph, Values]:
@@ -69,12 +84,14 @@ def only(graph: Graph, values: Values, wanted: list[Made]) -> tuple[Graph, Value
     return _keep(graph, values, needed, wanted)
 
 
-def without_node(graph: Graph, values: Values, index: int) -> tuple[Graph, Values]:
-    """The graph without a node: what read its outputs reads inputs of the graph with the same data."""
+def without_nodes(graph: Graph, values: Values, dropped: set[int]) -> tuple[Graph, Values]:
+    """The graph without some nodes: what read their outputs reads inputs of the graph with the same data."""
     for reader, name, feed in list(graph.feeds()):
-        if isinstance(feed, Made) and feed.node == index:
+        if isinstance(feed, Made) and feed.node in dropped and reader not in dropped:
             graph = given_instead(graph, values, reader, name)
-    return _keep(graph, values, set(range(len(graph.nodes))) - {index}, [made for made in graph.outputs if made.node != index])
+    return _keep(
+        graph, values, set(range(len(graph.nodes))) - dropped, [made for made in graph.outputs if made.node not in dropped]
+    )
 
 
 def given_instead(graph: Graph, values: Values, index: int, name: str) -> Graph:
