@@ -58,6 +58,13 @@ def values_on(graph: Graph, backend: Backend) -> dict[Made, Array]:
     return dict(zip(whole.outputs, results, strict=True))
 
 
+def outputs_on(graph: Graph, backend: Backend) -> list[bytes] | str:
+    """The bytes of the outputs of a graph as it is; or what kept it from running."""
+    perform = perform_on(backend)
+    failure, results = _results(script_of(graph, *data_of(graph)), perform) if perform else (Outcome(UNSUPPORTED), [])
+    return failure.message if failure is not None else [content.tobytes() for content in results]
+
+
 def _with_alone(
     graph: Graph,
     outcome: Outcome,

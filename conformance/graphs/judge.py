@@ -193,7 +193,7 @@ def _node_bounds(
     found = {}
     for name, answer in answers.items():
         own = allowed_error(node.case, name, answer, info)
-        if own is None or name not in moved:
+        if own is None or name not in moved or not np.all(True if answer.defined is None else local(answer.defined)):
             continue
         is_float = node.desc.tensor(name).type.is_float
         if not is_float and moved[name].any():

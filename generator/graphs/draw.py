@@ -262,6 +262,7 @@ def _with_layouts(growing: _Growing, plan: Plan, desc: OperatorDesc) -> Operator
 def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, feeds: dict[str, Feed]) -> bool:
     """Adds a node, and feeds what of it is not fed yet; False where its result is not documented, or it must not be fed so."""
     random, rates = growing.random, growing.rates
+    desc = desc.with_tensors({name: replace(tensor, flags=0) for name, tensor in desc.tensors() if tensor.flags})
     label = f"{len(growing.nodes)}-{random.randrange(1 << 32):08x}"
     case = build(LABEL, (LABEL, label), desc, choice, level="full")
     if case.basis != DOCUMENTED:
