@@ -27,7 +27,7 @@ from dmlcts.generator.graphs.graph import Constant, Given, Graph, Made
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.answer_cache import recent
 from dmlcts.reports.record.record import FAIL, PASS
-from dmlcts.spec.model.desc import field_of
+from dmlcts.spec.model.desc import TensorDesc, field_of
 
 Array = NDArray[Any]
 
@@ -47,19 +47,39 @@ _LOOSE = 0.25
 """A bound of more than this part of the largest result says nothing of an output."""
 
 
+def view_as(content: Array, source: TensorDesc, reader: TensorDesc) -> Array:
+    """The elements of a tensor as another tensor desc of the same memory reads them: by other sizes, or with strides of 0."""
+    if (source.strides is None and reader.strides is None) or (source.sizes, source.strides) == (reader.sizes, reader.strides):
+        return content.reshape(reader.sizes)
+    memory = np.zeros(max(map(_memory_length, (source, reader))), content.dtype)
+
+    def view(tensor: TensorDesc) -> Array:
+        strides = tuple(stride * memory.itemsize for stride in tensor.effective_strides)
+        return np.lib.stride_tricks.as_strided(memory, tensor.sizes, strides)
+
+    view(source)[...] = content
+    return np.array(view(reader))
+
+
+def _memory_length(tensor: TensorDesc) -> int:
+    """Elements from a tensor's first to its last in memory."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.sizes, tensor.effective_strides, strict=True))
+
+
 def inputs_of(
     graph: Graph, node: int, given: Sequence[Array], constants: Mapping[tuple[int, str], Array], values: Values
 ) -> dict[str, Array]:
     """The inputs of a node by name, each with the sizes that the node's desc says."""
-    found = {}
+    found, first = {}, graph.first_readers()
     for name, feed in graph.nodes[node].feeds.items():
+        own = graph.nodes[node].desc.tensor(name)
         if isinstance(feed, Given):
-            content = given[feed.number]
+            reader, read = first[feed.number]
+            found[name] = view_as(given[feed.number], graph.nodes[reader].desc.tensor(read), own)
         elif isinstance(feed, Constant):
-            content = constants[node, name]
+            found[name] = constants[node, name]
         else:
-            content = values[feed]
-        found[name] = content.reshape(graph.nodes[node].desc.tensor(name).sizes)
+            found[name] = view_as(values[feed], graph.tensor(feed), own)
     return found
 
 
@@ -183,7 +203,7 @@ def _node_bounds(
         if isinstance(feed, Made):
             if feed not in known:
                 return {}
-            off[name] = known[feed].reshape(inputs[name].shape)
+            off[name] = view_as(np.asarray(known[feed], np.float64), graph.tensor(feed), node.desc.tensor(name))
     if is_undefined(graph, index, inputs):
         return {}
     answers = next(iter(computed_answers(node.case, inputs).values()))
