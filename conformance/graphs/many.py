@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from typing import Any
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.graphs.search import Tally, search
+from dmlcts.generator.graphs.families import FAMILIES, TYPES
 from dmlcts.reports.graphs.page import write_page
 from dmlcts.reports.record.files import write_text
 
@@ -38,7 +40,7 @@ def search_graphs(
     found, complete = Tally(), True
     try:
         info = backend.describe()
-        parts = _parts(most)
+        parts = _parts(most, not names)
         try:
             if processes > 1:
                 backend.close()
@@ -58,8 +60,10 @@ def search_graphs(
     return info, found, complete
 
 
-def _parts(most: int | None) -> Iterator[range]:
-    """The numbers of graphs, a part at a time."""
+def _parts(most: int | None, with_families: bool) -> Iterator[range]:
+    """The numbers of graphs, a part at a time: the families first."""
+    if with_families:
+        yield range(-len(FAMILIES) * len(TYPES), 0)
     for first in count(0, _PART):
         if most is not None and first >= most:
             return
@@ -106,5 +110,6 @@ def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, ou
     (out / GRAPHS).mkdir(parents=True, exist_ok=True)
     write_text(out / RESULTS, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     for failure in found.failures:
-        write_text(out / GRAPHS / f"{failure.label}.json", json.dumps(failure.graph, ensure_ascii=False) + "\n")
+        name = "-".join(re.findall("[A-Za-z0-9]+", failure.label))
+        write_text(out / GRAPHS / f"{name}.json", json.dumps(failure.graph, ensure_ascii=False) + "\n")
     write_page(data, out / PAGE)

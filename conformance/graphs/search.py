@@ -15,10 +15,12 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.graphs.execute import graph_outcome, values_on
 from dmlcts.generator.graphs.draw import draw_graph
+from dmlcts.generator.graphs.families import FAMILIES, TYPES
 from dmlcts.generator.graphs.graph import Graph
 from dmlcts.generator.graphs.graph_json import write_graph
 from dmlcts.generator.graphs.simpler import simplest
 from dmlcts.reports.record.record import FAIL, PASS
+from dmlcts.spec.model.abi import feature_level
 
 _COUNTS = (1, 2, 3, 3, 5, 5, 8, 8, 12, 20, 40)
 """Nodes of a graph, in turn at random."""
@@ -32,7 +34,7 @@ _SECONDS = 20.0
 
 @dataclass(slots=True)
 class Failure:
-    """A graph that failed: its seed and number, the symptom, the message of the simpler graph, and that graph."""
+    """A graph that failed: its family, or its seed and number, the symptom, the message of the simpler graph, and that graph."""
 
     label: str
     symptom: str
@@ -62,6 +64,13 @@ class Tally:
                 self.failures.append(failure)
 
 
+def families(level: str) -> list[tuple[str, Graph]]:
+    """The graphs that clients build, by name, as far as a feature level has their operators."""
+    every = ((f"{name}, {data_type}", make(data_type)) for name, make in FAMILIES.items() for data_type in TYPES)
+    most = feature_level(level)
+    return [(name, graph) for name, graph in every if all(feature_level(node.case.feature_level) <= most for node in graph.nodes)]
+
+
 def graph_of(seed: int, number: int, names: Sequence[str], level: str) -> Graph:
     """The graph with this number: the same for the same specs. Of ``names``, one in turn is in it; of none, any operator is."""
     random = Random(f"graph-{seed}-{number}")  # noqa: S311 (reproducible, no secret)
@@ -79,10 +88,15 @@ def search(
     until: float,
     timeout: float | None = None,
 ) -> Tally:
-    """Runs the graphs with these numbers until a time (of ``monotonic``). Raises what is no fault of the backend."""
-    found = Tally()
+    """Runs the graphs with these numbers until a time (of ``monotonic``); below 0 are the families, from the last one on.
+
+    Raises what is no fault of the backend.
+    """
+    found, known = Tally(), families(info.feature_level)
     for number in numbers:
-        graph = graph_of(seed, number, names, info.feature_level)
+        if number < -len(known):
+            continue
+        label, graph = known[number] if number < 0 else (f"{seed}-{number}", graph_of(seed, number, names, info.feature_level))
         found.graphs += 1
         found.nodes.update(node.desc.type for node in graph.nodes)
         outcome = graph_outcome(graph, backend, info, timeout)
@@ -91,7 +105,7 @@ def search(
             symptom = symptom_of(graph, outcome)
             found.symptoms[symptom] += 1
             if sum(known.symptom == symptom for known in found.failures) < _KEPT:
-                found.failures.append(_failure(f"{seed}-{number}", graph, symptom, backend, info, timeout))
+                found.failures.append(_failure(label, graph, symptom, backend, info, timeout))
         if monotonic() > until:
             break
     return found

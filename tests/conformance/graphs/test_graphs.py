@@ -18,10 +18,11 @@ from dmlcts.conformance.graphs.execute import graph_outcome, outputs_on, values_
 from dmlcts.conformance.graphs.judge import is_undefined, judge_nodes, judge_outputs
 from dmlcts.conformance.graphs.many import search_graphs, write_results
 from dmlcts.conformance.graphs.script import data_of, edges_of, script_of
-from dmlcts.conformance.graphs.search import Tally, graph_of, search, symptom_of
+from dmlcts.conformance.graphs.search import Tally, families, graph_of, search, symptom_of
 from dmlcts.conformance.sequences.call_json import read_calls, write_call
 from dmlcts.conformance.sequences.calls import Call, CompileGraph, Reply
 from dmlcts.conformance.sequences.perform import Performer
+from dmlcts.generator.graphs.families import FAMILIES, TYPES
 from dmlcts.generator.graphs.graph import Graph, Made
 from dmlcts.generator.graphs.graph_json import read_graph, write_graph
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
@@ -259,12 +260,27 @@ def test_a_search_keeps_the_simplest_graph_of_each_symptom() -> None:
 
 def test_a_search_in_parts_counts_each_graph_once(tmp_path: Path) -> None:
     told: list[int] = []
-    info, found, complete = search_graphs("reference", 4, (), 1e12, 8, 0, 30, lambda tally: told.append(tally.graphs))
+    info, found, complete = search_graphs("reference", 4, ("GEMM",), 1e12, 8, 0, 30, lambda tally: told.append(tally.graphs))
     assert (found.graphs, sum(found.statuses.values()), complete, told) == (8, 8, True, [8])
     write_results(info, 4, found, complete, tmp_path)
     data = json.loads((tmp_path / "graphs.json").read_text(encoding="utf-8"))
     assert data["statuses"] == {"pass": 8}
     assert "None failed." in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_families_come_first() -> None:
+    backend = ReferenceBackend()
+    found = search(backend, backend.describe(), 1, iter(range(-len(FAMILIES) * len(TYPES), 0)), (), 1e12)
+    assert (found.graphs, found.statuses) == (len(families("6_4")), {"pass": len(families("6_4"))})
+    assert found.graphs == len(FAMILIES) * len(TYPES)
+    assert found.nodes["GEMM"] > 20
+
+
+def test_a_feature_level_has_the_families_whose_operators_it_has() -> None:
+    names = {name for name, _ in families("1_0")}
+    assert names
+    assert len(names) < len(FAMILIES) * len(TYPES)
+    assert not any(name.startswith("attention") for name in names)
 
 
 def test_tallies_add_up() -> None:
@@ -300,6 +316,13 @@ def test_a_graph_that_fails_gives_exit_code_1(
     code, output = call(capsys, ["fuzz", "--graph", str(file), "--backend", "inprocess:wrong_in_graphs:Wrong"])
     assert code == 1, output
     assert "node 1 (ELEMENT_WISE_ADD)" in output
+
+
+def test_the_reference_is_right_in_the_graphs_that_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    files = sorted(str(file) for file in (Path(__file__).parents[3] / "docs" / "measured" / "graphs").glob("*.json"))
+    code, output = call(capsys, ["fuzz", *(part for file in files for part in ("--graph", file))])
+    assert code == 0, output
+    assert output.count(": pass") == len(files) > 5
 
 
 def test_a_wrong_file_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
