@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
-from dmlcts.conformance.execution.execute import dispatch_case
+from dmlcts.conformance.execution.execute import dispatch_case, undeclared_outcome
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to
 from dmlcts.conformance.graphs.judge import inputs_of, judge_nodes, judge_outputs
 from dmlcts.conformance.graphs.script import GraphScript, data_of, script_of
@@ -18,6 +18,7 @@ from dmlcts.conformance.sequences.calls import Perform, Reply
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.generator.graphs.graph import Graph, Made
 from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
+from dmlcts.spec.model.abi import feature_level
 
 Array = NDArray[Any]
 
@@ -31,6 +32,8 @@ def graph_outcome(
         return Outcome(
             UNSUPPORTED, f"{info.name} has no sequences: its host speaks version 1 of the protocol", undeclared=SEQUENCES
         )
+    if beyond := _beyond(graph, info):
+        return Outcome(UNSUPPORTED, beyond)
     given, constants = data_of(graph)
     whole = graph.with_outputs_of_all()
     failure, results = _results(script_of(whole, given, constants, flags), perform)
@@ -42,6 +45,17 @@ def graph_outcome(
         return _with_alone(whole, outcome, given, constants, values, backend, info, timeout)
     failure, results = _results(script_of(graph, given, constants, flags), perform)
     return failure or judge_outputs(graph, given, constants, values, results, info)
+
+
+def _beyond(graph: Graph, info: BackendInfo) -> str:
+    """Which node is beyond what the backend declares; empty if none is."""
+    for index, node in enumerate(graph.nodes):
+        if feature_level(node.case.feature_level) > feature_level(info.feature_level):
+            return f"node {index} ({node.desc.type}) needs feature level {node.case.feature_level}"
+        excluded = undeclared_outcome(node.case, info)
+        if excluded is not None:
+            return f"node {index} ({node.desc.type}): {excluded.message}"
+    return ""
 
 
 def values_on(graph: Graph, backend: Backend) -> dict[Made, Array]:

@@ -212,6 +212,15 @@ def test_a_program_that_performs_no_sequences_is_unsupported(monkeypatch: pytest
     assert graph_outcome(two_nodes(), backend, backend.describe()).status == UNSUPPORTED
 
 
+def test_what_is_beyond_the_backend_is_unsupported() -> None:
+    backend = ReferenceBackend()
+    info = BackendInfo("old", feature_level="1_0")
+    assert graph_outcome(two_nodes(), backend, info).message == "node 0 (ELEMENT_WISE_NEGATE) needs feature level 5_0"
+    few = BackendInfo("few", operators=("ELEMENT_WISE_NEGATE",))
+    outcome = graph_outcome(two_nodes(), backend, few)
+    assert (outcome.status, outcome.message) == (UNSUPPORTED, "node 1 (ELEMENT_WISE_ADD): few does not claim ELEMENT_WISE_ADD")
+
+
 # Faults
 
 
