@@ -71,12 +71,12 @@ def families(level: str) -> list[tuple[str, Graph]]:
     return [(name, graph) for name, graph in every if all(feature_level(node.case.feature_level) <= most for node in graph.nodes)]
 
 
-def graph_of(seed: int, number: int, names: Sequence[str], level: str) -> Graph:
-    """The graph with this number: the same for the same specs. Of ``names``, one in turn is in it; of none, any operator is."""
+def graph_of(seed: int, number: int, names: Sequence[str], level: str, among: Sequence[str] = ()) -> Graph:
+    """The graph with this number: the same for the same specs. Of ``names``, one in turn is in it. It has operators of a feature level ``among`` those given."""
     random = Random(f"graph-{seed}-{number}")  # noqa: S311 (reproducible, no secret)
     count = random.choice(_COUNTS)
     first = names[number % len(names)] if names else ""
-    return draw_graph(random, count, first, level=level)
+    return draw_graph(random, count, first, level=level, among=among)
 
 
 def search(
@@ -96,7 +96,9 @@ def search(
     for number in numbers:
         if number < -len(known):
             continue
-        label, graph = known[number] if number < 0 else (f"{seed}-{number}", graph_of(seed, number, names, info.feature_level))
+        label, graph = (
+            known[number] if number < 0 else (f"{seed}-{number}", graph_of(seed, number, names, info.feature_level, info.operators))
+        )
         found.graphs += 1
         found.nodes.update(node.desc.type for node in graph.nodes)
         outcome = graph_outcome(graph, backend, info, timeout)

@@ -97,19 +97,22 @@ class _Growing:
         return self.nodes[made.node].desc.tensor(made.tensor)
 
 
-def draw_graph(random: Random, count: int, wanted: str = "", rates: Rates | None = None, level: str = "6_4") -> Graph:
-    """A random valid graph of so many nodes, of any operators. ``level`` is the feature level that it keeps to.
+def draw_graph(
+    random: Random, count: int, wanted: str = "", rates: Rates | None = None, level: str = "6_4", among: Sequence[str] = ()
+) -> Graph:
+    """A random valid graph of so many nodes, of the operators ``among`` those given, or of any. ``level`` is the feature level that it keeps to.
 
     An operator that is ``wanted`` occurs once at least, at any place, if a node of it can be made there.
     """
     growing = _Growing(random, rates or Rates())
+    every = [name for name in usable_operators() if not among or name in among]
     place = random.randrange(count) if wanted else count
     for _ in range(_TRIES * count):
         if len(growing.nodes) >= count:
             break
         is_place = len(growing.nodes) >= place
         repeats = bool(growing.nodes) and random.random() < growing.rates.equal
-        name = wanted if is_place else random.choice(growing.nodes).desc.type if repeats else random.choice(usable_operators())
+        name = wanted if is_place else random.choice(growing.nodes).desc.type if repeats else random.choice(every)
         if _grow(growing, plan_of(load(name)), level) and is_place:
             place = count
     return _finish(growing)

@@ -140,6 +140,11 @@ def test_a_graph_keeps_to_a_feature_level() -> None:
             assert level.name <= "2_1"
 
 
+def test_a_graph_has_operators_among_those_that_an_implementation_has() -> None:
+    few = ("ELEMENT_WISE_ADD", "ACTIVATION_RELU")
+    assert {node.desc.type for number in range(5) for node in draw_graph(Random(number), 6, among=few).nodes} == set(few)
+
+
 # Simpler graphs
 
 
