@@ -61,7 +61,7 @@ class ChangedGraph(CompiledGraph):
 class _OverwrittenWhileRead(ChangedGraph):
     """The result of a node is overwritten when its first reader has run, though another reads it later."""
 
-    def after(self, node: int, made: Made) -> None:
+    def finish_node(self, node: int, made: Made) -> None:
         order = self.order()
         for source in {edge[0] for edge in self.call.edges if edge[2] == node}:
             later = [reader for reader in self.readers(source) if order.index(reader) > order.index(node)]
@@ -132,7 +132,7 @@ class _LayoutLost(ChangedGraph):
 class _InPlace(ChangedGraph):
     """A node writes its result over its input, though another node reads that later."""
 
-    def after(self, node: int, made: Made) -> None:
+    def finish_node(self, node: int, made: Made) -> None:
         order = self.order()
         own = made.get((node, 0))
         for source, of, to, _ in self.call.edges:
@@ -144,7 +144,7 @@ class _InPlace(ChangedGraph):
 class _MemoryShared(ChangedGraph):
     """Two nodes that do not depend on each other have their results in one place."""
 
-    def after(self, node: int, made: Made) -> None:
+    def finish_node(self, node: int, made: Made) -> None:
         own = made.get((node, 0))
         for other in range(node):
             kept = made.get((other, 0))
@@ -183,7 +183,7 @@ class _OwnedExchanged(ChangedGraph):
 
     def inputs_of(self, node: int, bound: Place, made: Made) -> dict[int, Bytes | None]:
         fed = super().inputs_of(node, bound, made)
-        owned = self.owned()
+        owned = self.owned_inputs()
         names = [name for name in owned if bound(name) is not None]
         for given, to, slot in self.call.input_edges:
             name = f"input {given}"
@@ -242,7 +242,7 @@ class _OtherOrder(ChangedGraph):
 class _OtherGaps(ChangedGraph):
     """What lies between the elements of a result with strides is anything."""
 
-    def after(self, node: int, made: Made) -> None:
+    def finish_node(self, node: int, made: Made) -> None:
         for (of, slot), content in made.items():
             tensor = self.tensor(of, "output", slot)
             if of == node and tensor is not None and tensor.strides is not None:
@@ -263,7 +263,7 @@ class _LessRounded(ChangedGraph):
         tolerance = operator.tolerance.for_output(field_of(name), desc.tensor(name).data_type, desc.fields)
         return desc.tensor(name).data_type in ("FLOAT32", "FLOAT16") and tolerance.judge in ("ulps", "mixed")
 
-    def after(self, node: int, made: Made) -> None:
+    def finish_node(self, node: int, made: Made) -> None:
         for (of, slot), content in made.items():
             tensor = self.tensor(of, "output", slot)
             if of == node and self.is_inner(node) and tensor is not None and self.is_rounded(node, slot):

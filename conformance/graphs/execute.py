@@ -32,7 +32,7 @@ def graph_outcome(
         return Outcome(
             UNSUPPORTED, f"{info.name} has no sequences: its host speaks version 1 of the protocol", undeclared=SEQUENCES
         )
-    if beyond := _beyond(graph, info):
+    if beyond := _find_beyond(graph, info):
         return Outcome(UNSUPPORTED, beyond)
     given, constants = data_of(graph)
     whole = graph.with_outputs_of_all()
@@ -47,7 +47,7 @@ def graph_outcome(
     return failure or judge_outputs(graph, given, constants, values, results, info)
 
 
-def _beyond(graph: Graph, info: BackendInfo) -> str:
+def _find_beyond(graph: Graph, info: BackendInfo) -> str:
     """Which node is beyond what the backend declares; empty if none is."""
     for index, node in enumerate(graph.nodes):
         if feature_level(node.case.feature_level) > feature_level(info.feature_level):

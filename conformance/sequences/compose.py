@@ -48,7 +48,7 @@ class CompiledGraph:
         """The names of its inputs or outputs, a slot of a binding table each."""
         return tuple(f"{kind} {number}" for number in range(self.call.inputs if kind == "input" else self.call.outputs))
 
-    def owned(self) -> dict[str, TensorDesc]:
+    def owned_inputs(self) -> dict[str, TensorDesc]:
         """The inputs that DirectML owns, by name, each as the tensor that reads it."""
         read = {given: self.tensor(node, "input", slot) for given, node, slot in self.call.input_edges}
         names = self.slots("input")
@@ -71,7 +71,7 @@ class CompiledGraph:
         made: Made = {}
         for node in self.order():
             made |= self.outputs_of(node, self.inputs_of(node, bound, made), run, timeout)
-            self.after(node, made)
+            self.finish_node(node, made)
         for node, slot, number in self.call.output_edges:
             target, tensor = bound(f"output {number}"), self.tensor(node, "output", slot)
             if target is None or tensor is None:
@@ -103,18 +103,18 @@ class CompiledGraph:
         for slot, content in fed.items():
             if content is None or slot >= len(ins) or not ins[slot]:
                 raise Rejected(f"input {slot} of node {node} ({desc.type}) is not bound, or does not exist", "bind", "E_INVALIDARG")
-            held[ins[slot]] = _padded(content, desc.tensor(ins[slot]).bytes)
+            held[ins[slot]] = _pad_to(content, desc.tensor(ins[slot]).bytes)
         names = tuple(name for name in outs if name)
         held |= {name: np.full(desc.tensor(name).bytes, _POISON, np.uint8) for name in names}
         bindings = {name: BufferBinding(at, 0, content.size) for at, (name, content) in enumerate(held.items())}
         run(Dispatch(desc, list(held.values()), bindings, names, timeout))
         return {(node, slot): held[name] for slot, name in enumerate(outs) if name}
 
-    def after(self, node: int, made: Made) -> None:
+    def finish_node(self, node: int, made: Made) -> None:
         """Called when a node has run, with all that nodes have given so far."""
 
 
-def _padded(content: Bytes, size: int) -> Bytes:
+def _pad_to(content: Bytes, size: int) -> Bytes:
     """A copy of so many bytes: a constant may be shorter than its tensor, whose total size is a multiple of 4."""
     found = np.zeros(size, np.uint8)
     found[: min(size, content.size)] = content[:size]

@@ -81,7 +81,7 @@ class Compiled:
         """The names of its inputs or outputs, a slot of a binding table each."""
         return slots_of(self.desc, kind)
 
-    def owned(self) -> dict[str, TensorDesc]:
+    def owned_inputs(self) -> dict[str, TensorDesc]:
         """The inputs that DirectML owns, by name."""
         return {name: tensor for name, tensor in self.desc.tensors() if is_owned(tensor)}
 
@@ -381,7 +381,7 @@ def owned_places(compiled: Executable) -> dict[str, tuple[int, int]]:
     """Where the owned inputs lie in persistent memory: offset and size in bytes, by name."""
     found: dict[str, tuple[int, int]] = {}
     at = 0
-    for name, tensor in compiled.owned().items():
+    for name, tensor in compiled.owned_inputs().items():
         found[name] = at, tensor.bytes
         at += -(-tensor.bytes // _ALIGNMENT) * _ALIGNMENT
     return found

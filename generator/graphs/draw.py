@@ -88,7 +88,7 @@ class _Growing:
     inputs: list[_Input] = field(default_factory=list)
     unread: dict[Made, None] = field(default_factory=dict)
 
-    def made(self) -> list[Made]:
+    def outputs_made(self) -> list[Made]:
         """Every output of a node."""
         return [Made(index, name) for index, node in enumerate(self.nodes) for name in node.outputs()]
 
@@ -121,19 +121,19 @@ def draw_graph(
 def _finish(growing: _Growing) -> Graph:
     """The graph, its nodes and outputs in random order."""
     random = growing.random
-    also = [made for made in growing.made() if made not in growing.unread and random.random() < growing.rates.also_output]
+    also = [made for made in growing.outputs_made() if made not in growing.unread and random.random() < growing.rates.also_output]
     order = random.sample(range(len(growing.nodes)), len(growing.nodes))
     place = {old: new for new, old in enumerate(order)}
     outputs = [Made(place[made.node], made.tensor) for made in (*growing.unread, *also)]
     random.shuffle(outputs)
     nodes = tuple(
-        replace(growing.nodes[old], feeds={name: _moved(feed, place) for name, feed in growing.nodes[old].feeds.items()})
+        replace(growing.nodes[old], feeds={name: _renumber(feed, place) for name, feed in growing.nodes[old].feeds.items()})
         for old in order
     )
     return Graph(nodes, tuple(outputs))
 
 
-def _moved(feed: Feed, place: Mapping[int, int]) -> Feed:
+def _renumber(feed: Feed, place: Mapping[int, int]) -> Feed:
     return Made(place[feed.node], feed.tensor) if isinstance(feed, Made) else feed
 
 
@@ -163,7 +163,7 @@ def _grow(growing: _Growing, plan: Plan, level: str) -> bool:
         return _add(growing, plan, growing.nodes[at].desc, growing.choices[at], {})
     sources: list[Made | None] = [None]
     if growing.nodes and random.random() >= growing.rates.fresh:
-        pool = list(growing.unread) if random.random() < growing.rates.newest else growing.made()
+        pool = list(growing.unread) if random.random() < growing.rates.newest else growing.outputs_made()
         sources = list(random.sample(pool, min(len(pool), 4))) or [None]
     return any(_add(growing, plan, *found) for source in sources for found in islice(_descs(growing, plan, source, level), 2))
 
@@ -275,7 +275,7 @@ def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, 
         if name in feeds:
             continue
         may = is_open(plan, field_of(name))
-        fitting = [made for made in growing.made() if may and _fits(plan, desc, name, growing.tensor(made))]
+        fitting = [made for made in growing.outputs_made() if may and _fits(plan, desc, name, growing.tensor(made))]
         known = [at for at, each in enumerate(growing.inputs) if may and each.is_open and each.tensor == desc.tensor(name)]
         if fitting and random.random() < rates.joined:
             feeds[name] = made = random.choice(fitting)

@@ -168,7 +168,7 @@ def _chain(data_type: str) -> Graph:
     return sketch.graph(sketch.two("ELEMENT_WISE_MULTIPLY", value, sketch.input(2, 3, 8, 8)))
 
 
-def _activated(layer: str, activation: str, attributes: Json, data_type: str) -> Graph:
+def _layer_with_activation(layer: str, activation: str, attributes: Json, data_type: str) -> Graph:
     sketch = Sketch(data_type)
     if layer == "CONVOLUTION":
         value = sketch.convolution(sketch.input(2, 3, 6, 6), 4)
@@ -179,7 +179,7 @@ def _activated(layer: str, activation: str, attributes: Json, data_type: str) ->
     return sketch.graph(sketch.one(activation, value, **attributes))
 
 
-def _slices_joined(data_type: str) -> Graph:
+def _join_of_slices(data_type: str) -> Graph:
     """Two halves are exchanged, and one of them is an output too."""
     sketch = Sketch(data_type)
     value = sketch.one("ELEMENT_WISE_ABS", sketch.input(2, 8, 4))
@@ -197,7 +197,7 @@ def _join_of_one(data_type: str) -> Graph:
     return sketch.graph(total, sketch.one("ELEMENT_WISE_ABS", value))
 
 
-def _reshaped(data_type: str) -> Graph:
+def _edges_of_other_sizes(data_type: str) -> Graph:
     """The same bytes by other sizes on each edge."""
     sketch = Sketch(data_type)
     value = sketch.product(sketch.input(1, 1, 4, 6), sketch.input(1, 1, 6, 8))
@@ -206,7 +206,7 @@ def _reshaped(data_type: str) -> Graph:
     return sketch.graph(sketch.one("ELEMENT_WISE_TANH", value))
 
 
-def _quantized(data_type: str) -> Graph:
+def _islands(data_type: str) -> Graph:
     """Quantized and dequantized around an addition."""
     sketch = Sketch(data_type)
     value = sketch.input(1, 1, 4, 8)
@@ -239,10 +239,10 @@ def _attention(data_type: str) -> Graph:
 
 def _layer_normalization(data_type: str) -> Graph:
     sketch = Sketch(data_type)
-    return sketch.graph(_normalized(sketch, sketch.input(2, 1, 4, 16)))
+    return sketch.graph(_normalize(sketch, sketch.input(2, 1, 4, 16)))
 
 
-def _normalized(sketch: Sketch, value: Value) -> Value:
+def _normalize(sketch: Sketch, value: Value) -> Value:
     """Layer normalization along the last axis, written out."""
     centred = sketch.two("ELEMENT_WISE_SUBTRACT", value, sketch.reduce("AVERAGE", value, 3))
     variance = sketch.reduce("AVERAGE", sketch.two("ELEMENT_WISE_MULTIPLY", centred, centred), 3)
@@ -279,15 +279,15 @@ def _residual(data_type: str) -> Graph:
     """A block of ResNet: two convolutions with batch normalizations, added to what came in, and a pooling."""
     sketch = Sketch(data_type)
     value = sketch.input(2, 4, 6, 6)
-    first = sketch.one("ACTIVATION_RELU", _batch_normalized(sketch, sketch.convolution(value, 4)))
-    second = _batch_normalized(sketch, sketch.convolution(first, 4))
+    first = sketch.one("ACTIVATION_RELU", _batch_normalize(sketch, sketch.convolution(value, 4)))
+    second = _batch_normalize(sketch, sketch.convolution(first, 4))
     total = sketch.one("ACTIVATION_RELU", sketch.two("ELEMENT_WISE_ADD", second, value))
     window: Json = {"Strides": [2, 2], "WindowSize": [2, 2], "StartPadding": [0, 0], "EndPadding": [0, 0]}
     pooled = sketch.add("MAX_POOLING", {"InputTensor": total}, sketch.tensor(2, 4, 3, 3), DimensionCount=2, **window)
     return sketch.graph(pooled)
 
 
-def _batch_normalized(sketch: Sketch, value: Value) -> Value:
+def _batch_normalize(sketch: Sketch, value: Value) -> Value:
     channels = value.tensor["Sizes"][1]
     reads = {"InputTensor": value, "MeanTensor": sketch.input(1, channels, 1, 1)}
     reads |= {"VarianceTensor": sketch.one("ELEMENT_WISE_EXP", sketch.input(1, channels, 1, 1))}
@@ -315,10 +315,10 @@ def _transformer(data_type: str) -> Graph:
     queries, keys, values = (sketch.product(value, _per_batch(sketch.input(1, 1, 16, 16), 2)) for _ in range(3))
     scores = sketch.softmax(sketch.product(queries, keys, transposed=True, scale=0.25))
     attended = sketch.product(scores, values)
-    value = _normalized(sketch, sketch.two("ELEMENT_WISE_ADD", attended, value))
+    value = _normalize(sketch, sketch.two("ELEMENT_WISE_ADD", attended, value))
     inner = _gelu(sketch, sketch.product(value, _per_batch(sketch.input(1, 1, 16, 32), 2)))
     outer = sketch.product(inner, _per_batch(sketch.input(1, 1, 32, 16), 2))
-    return sketch.graph(_normalized(sketch, sketch.two("ELEMENT_WISE_ADD", outer, value)))
+    return sketch.graph(_normalize(sketch, sketch.two("ELEMENT_WISE_ADD", outer, value)))
 
 
 def _per_batch(value: Value, batch: int) -> Value:
@@ -339,15 +339,15 @@ _LEAKY: Json = {"Alpha": 0.25}
 
 FAMILIES: Mapping[str, Callable[[str], Graph]] = {
     "element-wise chain": _chain,
-    "convolution and RELU": partial(_activated, "CONVOLUTION", "ACTIVATION_RELU", _SIGMOID),
-    "convolution and LEAKY_RELU": partial(_activated, "CONVOLUTION", "ACTIVATION_LEAKY_RELU", _LEAKY),
-    "GEMM and SIGMOID": partial(_activated, "GEMM", "ACTIVATION_SIGMOID", _SIGMOID),
-    "GEMM and TANH": partial(_activated, "GEMM", "ACTIVATION_TANH", _SIGMOID),
-    "ADD and RELU": partial(_activated, "ELEMENT_WISE_ADD", "ACTIVATION_RELU", _SIGMOID),
-    "slices, joined": _slices_joined,
+    "convolution and RELU": partial(_layer_with_activation, "CONVOLUTION", "ACTIVATION_RELU", _SIGMOID),
+    "convolution and LEAKY_RELU": partial(_layer_with_activation, "CONVOLUTION", "ACTIVATION_LEAKY_RELU", _LEAKY),
+    "GEMM and SIGMOID": partial(_layer_with_activation, "GEMM", "ACTIVATION_SIGMOID", _SIGMOID),
+    "GEMM and TANH": partial(_layer_with_activation, "GEMM", "ACTIVATION_TANH", _SIGMOID),
+    "ADD and RELU": partial(_layer_with_activation, "ELEMENT_WISE_ADD", "ACTIVATION_RELU", _SIGMOID),
+    "slices, joined": _join_of_slices,
     "joins of one": _join_of_one,
-    "other sizes on each edge": _reshaped,
-    "quantized islands": _quantized,
+    "other sizes on each edge": _edges_of_other_sizes,
+    "quantized islands": _islands,
     "cast to FLOAT16 and back": partial(_cast_back, "FLOAT16"),
     "cast to INT32 and back": partial(_cast_back, "INT32"),
     "cast to UINT8 and back": partial(_cast_back, "UINT8"),

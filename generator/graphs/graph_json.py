@@ -56,7 +56,7 @@ def read_graph(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Grap
     if not isinstance(data, dict) or not isinstance(data.get("nodes"), list) or not isinstance(data.get("outputs"), list):
         raise GraphError("a graph has lists of nodes and of outputs")
     nodes = tuple(_read_node(entry, index, find) for index, entry in enumerate(data["nodes"]))
-    outputs = tuple(_made(entry, f"outputs[{index}]") for index, entry in enumerate(data["outputs"]))
+    outputs = tuple(_read_made(entry, f"outputs[{index}]") for index, entry in enumerate(data["outputs"]))
     graph = Graph(nodes, outputs)
     _check(graph)
     return graph
@@ -71,7 +71,7 @@ def _read_node(entry: Any, index: int, find: Callable[[str], Operator]) -> Node:
         held = {name: Data(literal=read_literal(literal)) for name, literal in entry.get("data", {}).items()}
     except (DescError, KeyError, TypeError, AttributeError) as error:
         raise GraphError(f"{where}: {error.args[0] if error.args else error}") from None
-    feeds = {str(name): _feed(feed, f"{where}.feeds.{name}") for name, feed in entry["feeds"].items()}
+    feeds = {str(name): _read_feed(feed, f"{where}.feeds.{name}") for name, feed in entry["feeds"].items()}
     for name, feed in feeds.items():
         if desc.find(name) is None:
             raise GraphError(f"{where}.feeds: {desc.type} has no {name} here")
@@ -94,15 +94,15 @@ def _case(desc: OperatorDesc, label: str, operator: Operator, data: Mapping[str,
     )
 
 
-def _feed(entry: Any, where: str) -> Feed:
+def _read_feed(entry: Any, where: str) -> Feed:
     if isinstance(entry, dict) and entry.get("constant") is True:
         return Constant()
     if isinstance(entry, dict) and type(entry.get("given")) is int and entry["given"] >= 0:
         return Given(entry["given"])
-    return _made(entry, where)
+    return _read_made(entry, where)
 
 
-def _made(entry: Any, where: str) -> Made:
+def _read_made(entry: Any, where: str) -> Made:
     if not isinstance(entry, dict) or type(entry.get("node")) is not int or not isinstance(entry.get("tensor"), str):
         raise GraphError(f'{where}: must be {{"given": N}}, {{"node": N, "tensor": NAME}} or {{"constant": true}}')
     return Made(entry["node"], entry["tensor"])

@@ -27,7 +27,7 @@ def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], suspe
     """
     left = most
 
-    def tried(simpler: tuple[Graph, Values]) -> bool:
+    def try_step(simpler: tuple[Graph, Values]) -> bool:
         nonlocal left, graph, values
         left -= 1
         if left < 0 or not simpler[0].nodes or not fails(simpler[0]):
@@ -37,17 +37,17 @@ def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], suspe
 
     if suspect is not None and len(graph.nodes) > 1:
         made = [Made(suspect, name) for name in graph.nodes[suspect].outputs()]
-        if not tried(alone(graph, values, suspect)):
-            tried(only(graph, values, made))
+        if not try_step(alone(graph, values, suspect)):
+            try_step(only(graph, values, made))
     part = len(graph.nodes) // 2
     while part and left > 0:
         count = len(graph.nodes)
         if count == 1 or not any(
-            tried(without_nodes(graph, values, set(range(first, min(first + part, count))))) for first in range(0, count, part)
+            try_step(without_nodes(graph, values, set(range(first, min(first + part, count))))) for first in range(0, count, part)
         ):
             part //= 2
         part = min(part, len(graph.nodes) // 2 or part)
-    while left > 0 and any(tried(step) for step in steps(graph, values)):
+    while left > 0 and any(try_step(step) for step in steps(graph, values)):
         pass
     return graph
 
@@ -63,7 +63,7 @@ def steps(graph: Graph, values: Values) -> Iterator[tuple[Graph, Values]]:
     for index, node in enumerate(graph.nodes):
         strided = {Made(index, name) for name in node.outputs() if node.desc.tensor(name).strides is not None}
         for made in strided:
-            simpler = packed(graph, made)
+            simpler = with_packed_edge(graph, made)
             if simpler is not graph:
                 yield simpler, values
 
@@ -110,7 +110,7 @@ def given_instead(graph: Graph, values: Values, index: int, name: str) -> Graph:
     return Graph(nodes, outputs)
 
 
-def packed(graph: Graph, made: Made) -> Graph:
+def with_packed_edge(graph: Graph, made: Made) -> Graph:
     """The graph in which an output of a node, and all that reads it, is packed."""
     places = [(made.node, made.tensor), *graph.readers(made)]
     nodes = list(graph.nodes)
@@ -129,13 +129,13 @@ def _keep(graph: Graph, values: Values, kept: set[int], wanted: list[Made]) -> t
     place = {old: new for new, old in enumerate(order)}
     numbers: dict[int, int] = {}
 
-    def moved(feed: Feed) -> Feed:
+    def renumber(feed: Feed) -> Feed:
         if isinstance(feed, Given):
             return Given(numbers.setdefault(feed.number, len(numbers)))
         return Made(place[feed.node], feed.tensor) if isinstance(feed, Made) else feed
 
     nodes = tuple(
-        Node(graph.nodes[old].case, {name: moved(feed) for name, feed in graph.nodes[old].feeds.items()}) for old in order
+        Node(graph.nodes[old].case, {name: renumber(feed) for name, feed in graph.nodes[old].feeds.items()}) for old in order
     )
     bare = Graph(nodes, ())
     outputs = [Made(place[made.node], made.tensor) for made in wanted]

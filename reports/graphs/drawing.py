@@ -13,7 +13,7 @@ _WIDTH, _HEIGHT, _ACROSS, _DOWN = 210, 44, 110, 34
 """A node's width and height, and the space between columns and rows, in pixels."""
 
 
-def drawing(graph: Mapping[str, Any], wrong: int | None = None) -> str:
+def svg_of(graph: Mapping[str, Any], wrong: int | None = None) -> str:
     """The SVG element of a graph; ``wrong`` is the number of the node to mark."""
     places = _places(graph)
     width = max(x for x, _ in places.values()) + _WIDTH + _ACROSS

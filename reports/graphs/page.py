@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dmlcts.reports.graphs.drawing import drawing
+from dmlcts.reports.graphs.drawing import svg_of
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.site import render_page
 
@@ -20,7 +20,7 @@ def write_page(found: Mapping[str, Any], file: Path) -> None:
 def page(found: Mapping[str, Any]) -> str:
     """The page as text."""
     failures = [
-        {**failure, "drawing": drawing(failure["graph"], failure["node"]), "json": json.dumps(failure["graph"], ensure_ascii=False)}
+        {**failure, "drawing": svg_of(failure["graph"], failure["node"]), "json": json.dumps(failure["graph"], ensure_ascii=False)}
         for failure in found["failures"]
     ]
     return render_page("graphs.html.j2", found=found, failures=failures, operators=sorted(found["nodes"].items()))

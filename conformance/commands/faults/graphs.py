@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults.common import track_work
-from dmlcts.conformance.faults.hunt.graphs import GraphHunt, hunt_graphs, planned
+from dmlcts.conformance.faults.hunt.graphs import GraphHunt, hunt_graphs, plan_hunts
 
 
 @click.command("graphs")
@@ -43,7 +43,7 @@ def command(graphs: int, count: int, seed: int, as_json: bool, processes: int) -
     Exit codes: 0 every fault that counts is found, and nothing that is legal; 1 otherwise; 2 usage error.
     """
     with mapper(processes) as mapped:
-        hunts = list(track_work(mapped, partial(hunt_graphs, seed, graphs, ()), planned(seed, count)))
+        hunts = list(track_work(mapped, partial(hunt_graphs, seed, graphs, ()), plan_hunts(seed, count)))
     if as_json:
         print_json([asdict(hunt) for hunt in hunts])
     else:

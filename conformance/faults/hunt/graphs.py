@@ -31,7 +31,7 @@ class GraphHunt:
         return self.found > 0 if self.is_legal else self.shown > 0 and self.found == 0
 
 
-def planned(seed: int, count: int) -> list[tuple[str, int | None]]:
+def plan_hunts(seed: int, count: int) -> list[tuple[str, int | None]]:
     """What is hunted: each fault and each legal variation everywhere, and ``count`` faults where one or two drawn conditions hold, each by a number."""
     labels = sorted(FAULTS)
     random = Random(f"faults of graphs {seed}")  # noqa: S311 (reproducible, no secret)

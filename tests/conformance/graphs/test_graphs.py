@@ -13,7 +13,7 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.faults.graphs import FAULTS, LEGAL, ChangedBackend
-from dmlcts.conformance.faults.hunt.graphs import hunt_graphs, planned
+from dmlcts.conformance.faults.hunt.graphs import hunt_graphs, plan_hunts
 from dmlcts.conformance.graphs.execute import graph_outcome, outputs_on, values_on
 from dmlcts.conformance.graphs.judge import is_undefined, judge_nodes, judge_outputs
 from dmlcts.conformance.graphs.many import search_graphs, write_results
@@ -242,7 +242,7 @@ def test_some_legal_variation_shows() -> None:
 
 
 def test_conditions_are_drawn_by_their_number() -> None:
-    plan = planned(1, 6)[-1]
+    plan = plan_hunts(1, 6)[-1]
     assert hunt_graphs(11, 1, (), plan).where == hunt_graphs(11, 1, (), plan).where != "everywhere"
 
 

@@ -14,7 +14,7 @@ import pytest
 from dmlcts.generator.graphs.draw import draw_graph, is_open, usable_operators
 from dmlcts.generator.graphs.graph import Constant, Given, Graph, Made, in_order
 from dmlcts.generator.graphs.graph_json import GraphError, read_graph, write_graph
-from dmlcts.generator.graphs.simpler import only, packed, simplest, without_nodes
+from dmlcts.generator.graphs.simpler import only, simplest, with_packed_edge, without_nodes
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.reading.loader import load
@@ -195,7 +195,7 @@ def test_both_ends_of_an_edge_become_packed(graphs: list[Graph]) -> None:
         for made in values_of(graph)
         if graph.tensor(made).strides is not None and graph.readers(made)
     )
-    simpler = packed(graph, made)
+    simpler = with_packed_edge(graph, made)
     assert simpler.tensor(made).strides is None
     for index, name in simpler.readers(made):
         assert simpler.nodes[index].desc.tensor(name).strides is None
