@@ -51,7 +51,7 @@ from dmlcts.conformance.sequences.calls import (
     Wait,
     Write,
 )
-from dmlcts.conformance.sequences.compose import CompiledGraph
+from dmlcts.conformance.sequences.graphs.compose import CompiledGraph
 from dmlcts.conformance.sequences.slots import is_owned, slots_of
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
@@ -128,7 +128,7 @@ class CommandList:
 class Performer:
     """Performs one sequence on a backend, from the beginning: objects are made by its calls and end with it.
 
-    ``timeout`` is for each dispatch, in seconds. Methods without an underscore are steps that planted faults replace (conformance/faults/sequences).
+    ``timeout`` is for each dispatch, in seconds. Methods without an underscore are steps that planted faults replace (conformance/faults/beyond/sequences).
     """
 
     graph_type: type[CompiledGraph] = CompiledGraph

@@ -22,9 +22,9 @@ def search(
     backend: str, operators: Iterable[str], seed: int, minutes: float | None, processes: int, timeout: float, out: Path, quiet: bool
 ) -> int:
     """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
-    from dmlcts.conformance.graphs.many import PAGE, RESULTS, search_graphs, write_results
-    from dmlcts.conformance.graphs.search import Tally
     from dmlcts.conformance.runner.planning.selection import operators_named
+    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, search_graphs, write_results
+    from dmlcts.conformance.sequences.graphs.search import Tally
 
     if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
         raise UsageError(f"{out} holds other files; name an empty folder with --out")
@@ -48,8 +48,8 @@ def search(
 def run_files(backend: str, files: Iterable[str], timeout: float) -> int:
     """Runs graphs in files, prints the outcome of each, and returns the exit code. Raises UsageError and BackendUnavailable."""
     from dmlcts.conformance.backends.opening import open_backend
-    from dmlcts.conformance.graphs.execute import graph_outcome
-    from dmlcts.generator.graphs.graph_json import GraphError, read_graph
+    from dmlcts.conformance.sequences.graphs.execute import graph_outcome
+    from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph
     from dmlcts.spec.reading.loader import load
 
     graphs = {}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from random import Random
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.faults.graphs import FAULTS, LEGAL, ChangedBackend, draw_conditions
-from dmlcts.conformance.graphs.execute import graph_outcome, outputs_on
-from dmlcts.conformance.graphs.search import graph_of
+from dmlcts.conformance.faults.beyond.graphs import FAULTS, LEGAL, ChangedBackend, draw_conditions
+from dmlcts.conformance.sequences.graphs.execute import graph_outcome, outputs_on
+from dmlcts.conformance.sequences.graphs.search import graph_of
 from dmlcts.reports.record.record import FAIL, PASS
 
 

@@ -24,9 +24,9 @@ from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
 from dmlcts.conformance.runner.planning.options import RunOptions, read_case
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
-from dmlcts.conformance.sequences.execute import execute_sequence
 from dmlcts.conformance.sequences.promises.judge import execute_promise
 from dmlcts.conformance.sequences.promises.promise import Promise
+from dmlcts.conformance.sequences.repetition.execute import execute_sequence
 from dmlcts.generator.case.case import AGREEMENT, RELATION, SEQUENCE, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.specs.spec import command
-from dmlcts.conformance.faults.sequences import FaultySequences
+from dmlcts.conformance.faults.beyond.sequences import FaultySequences
 from dmlcts.conformance.sequences.calls import Call, Reply
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.conformance.sequences.promises.judge import promise_outcome

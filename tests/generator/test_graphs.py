@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.generator.graphs.draw import draw_graph, is_open, usable_operators
-from dmlcts.generator.graphs.graph import Constant, Given, Graph, Made, in_order
-from dmlcts.generator.graphs.graph_json import GraphError, read_graph, write_graph
-from dmlcts.generator.graphs.simpler import only, simplest, with_packed_edge, without_nodes
 from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.graphs.draw import draw_graph, is_open, usable_operators
+from dmlcts.generator.suite.graphs.graph import Constant, Given, Graph, Made, in_order
+from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph, write_graph
+from dmlcts.generator.suite.graphs.simpler import only, simplest, with_packed_edge, without_nodes
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations

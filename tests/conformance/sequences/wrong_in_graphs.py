@@ -1,6 +1,6 @@
 """A backend whose constants are ignored in graphs."""
 
-from dmlcts.conformance.faults.graphs import FAULTS, ChangedBackend
+from dmlcts.conformance.faults.beyond.graphs import FAULTS, ChangedBackend
 
 
 class Wrong(ChangedBackend):

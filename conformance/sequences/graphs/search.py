@@ -13,12 +13,12 @@ from typing import Any
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.conformance.graphs.execute import graph_outcome, values_on
-from dmlcts.generator.graphs.draw import draw_graph
-from dmlcts.generator.graphs.families import FAMILIES, TYPES
-from dmlcts.generator.graphs.graph import Graph
-from dmlcts.generator.graphs.graph_json import write_graph
-from dmlcts.generator.graphs.simpler import simplest
+from dmlcts.conformance.sequences.graphs.execute import graph_outcome, values_on
+from dmlcts.generator.suite.graphs.draw import draw_graph
+from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
+from dmlcts.generator.suite.graphs.graph import Graph
+from dmlcts.generator.suite.graphs.graph_json import write_graph
+from dmlcts.generator.suite.graphs.simpler import simplest
 from dmlcts.reports.record.record import FAIL, PASS
 from dmlcts.spec.model.abi import feature_level
 

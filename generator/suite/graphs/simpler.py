@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dmlcts.generator.case.case import Data
-from dmlcts.generator.graphs.graph import Feed, Given, Graph, Made, Node
+from dmlcts.generator.suite.graphs.graph import Feed, Given, Graph, Made, Node
 from dmlcts.spec.model.dtypes import array_literal
 from dmlcts.spec.rules.rules import violations
 
@@ -37,7 +37,7 @@ def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], suspe
 
     if suspect is not None and len(graph.nodes) > 1:
         made = [Made(suspect, name) for name in graph.nodes[suspect].outputs()]
-        if not try_step(alone(graph, values, suspect)):
+        if not try_step(node_alone(graph, values, suspect)):
             try_step(only(graph, values, made))
     part = len(graph.nodes) // 2
     while part and left > 0:
@@ -68,7 +68,7 @@ def steps(graph: Graph, values: Values) -> Iterator[tuple[Graph, Values]]:
                 yield simpler, values
 
 
-def alone(graph: Graph, values: Values, index: int) -> tuple[Graph, Values]:
+def node_alone(graph: Graph, values: Values, index: int) -> tuple[Graph, Values]:
     """A node by itself, which reads what it read in the graph."""
     return without_nodes(graph, values, set(range(len(graph.nodes))) - {index})
 

@@ -31,7 +31,7 @@ from dmlcts.conformance.sequences.calls import (
 from dmlcts.conformance.sequences.script import GUARD, NAN, Reading, Script
 from dmlcts.conformance.sequences.slots import is_owned, slots_of
 from dmlcts.generator.case.inputs import array
-from dmlcts.generator.graphs.graph import Constant, Given, Graph, Made
+from dmlcts.generator.suite.graphs.graph import Constant, Given, Graph, Made
 from dmlcts.spec.model.desc import TensorDesc
 
 Array = NDArray[Any]

@@ -1,6 +1,6 @@
 """A graph as SVG: nodes in columns by depth, edges with data type and sizes, the first wrong node marked.
 
-``graph`` is a graph's JSON (generator/graphs/graph_json): nodes with ``desc`` and ``feeds``, and ``outputs``.
+``graph`` is a graph's JSON (generator/suite/graphs/graph_json): nodes with ``desc`` and ``feeds``, and ``outputs``.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from dmlcts.conformance.execution.execute import compare_outputs
 from dmlcts.conformance.execution.judge.bounds import local
 from dmlcts.conformance.execution.judgement import allowed_error
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.generator.graphs.graph import Constant, Given, Graph, Made
+from dmlcts.generator.suite.graphs.graph import Constant, Given, Graph, Made
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.answer_cache import recent
 from dmlcts.reports.record.record import FAIL, PASS

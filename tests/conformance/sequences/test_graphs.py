@@ -12,19 +12,19 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.faults.graphs import FAULTS, LEGAL, ChangedBackend
+from dmlcts.conformance.faults.beyond.graphs import FAULTS, LEGAL, ChangedBackend
 from dmlcts.conformance.faults.hunt.graphs import hunt_graphs, plan_hunts
-from dmlcts.conformance.graphs.execute import graph_outcome, outputs_on, values_on
-from dmlcts.conformance.graphs.judge import is_undefined, judge_nodes, judge_outputs
-from dmlcts.conformance.graphs.many import search_graphs, write_results
-from dmlcts.conformance.graphs.script import data_of, edges_of, script_of
-from dmlcts.conformance.graphs.search import Tally, families, graph_of, search, symptom_of
 from dmlcts.conformance.sequences.call_json import read_calls, write_call
 from dmlcts.conformance.sequences.calls import Call, CompileGraph, Reply
+from dmlcts.conformance.sequences.graphs.execute import graph_outcome, outputs_on, values_on
+from dmlcts.conformance.sequences.graphs.judge import is_undefined, judge_nodes, judge_outputs
+from dmlcts.conformance.sequences.graphs.many import search_graphs, write_results
+from dmlcts.conformance.sequences.graphs.script import data_of, edges_of, script_of
+from dmlcts.conformance.sequences.graphs.search import Tally, families, graph_of, search, symptom_of
 from dmlcts.conformance.sequences.perform import Performer
-from dmlcts.generator.graphs.families import FAMILIES, TYPES
-from dmlcts.generator.graphs.graph import Graph, Made
-from dmlcts.generator.graphs.graph_json import read_graph, write_graph
+from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
+from dmlcts.generator.suite.graphs.graph import Graph, Made
+from dmlcts.generator.suite.graphs.graph_json import read_graph, write_graph
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.reading.loader import load
 
@@ -207,7 +207,7 @@ def test_bytes_around_an_output_are_looked_at() -> None:
 
 
 def test_a_program_that_performs_no_sequences_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.conformance.graphs.execute.perform_on", lambda backend, timeout=None: None)
+    monkeypatch.setattr("dmlcts.conformance.sequences.graphs.execute.perform_on", lambda backend, timeout=None: None)
     backend = ReferenceBackend()
     assert graph_outcome(two_nodes(), backend, backend.describe()).status == UNSUPPORTED
 

@@ -15,7 +15,7 @@ from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch, 
 from dmlcts.conformance.backends.buffers import element_bytes
 from dmlcts.conformance.sequences.calls import CompileGraph
 from dmlcts.conformance.sequences.slots import is_owned, slots_of
-from dmlcts.generator.graphs.graph import in_order
+from dmlcts.generator.suite.graphs.graph import in_order
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 _POISON = 0xC7
@@ -60,7 +60,7 @@ class CompiledGraph:
         names = () if desc is None else slots_of(desc, kind)
         return desc.find(names[slot]) if desc is not None and slot < len(names) else None
 
-    # Steps that planted faults replace (conformance/faults/graphs)
+    # Steps that planted faults replace (conformance/faults/beyond/graphs)
 
     def execute(self, run: Run, bound: Place, timeout: float | None) -> None:
         """Executes the nodes with what is bound, and writes the elements of the outputs.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dmlcts.reports.graphs.drawing import svg_of
+from dmlcts.reports.formats.graph_drawing import svg_of
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.site import render_page
 

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from dmlcts.generator.graphs.graph import Graph
-from dmlcts.generator.graphs.graph_json import read_graph
+from dmlcts.generator.suite.graphs.graph import Graph
+from dmlcts.generator.suite.graphs.graph_json import read_graph
 from dmlcts.spec.model.desc import packed_strides
 from dmlcts.spec.reading.loader import load
 

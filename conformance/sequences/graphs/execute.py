@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
 from dmlcts.conformance.execution.execute import dispatch_case, undeclared_outcome
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to
-from dmlcts.conformance.graphs.judge import inputs_of, judge_nodes, judge_outputs
-from dmlcts.conformance.graphs.script import GraphScript, data_of, script_of
 from dmlcts.conformance.sequences.call_json import call_name
 from dmlcts.conformance.sequences.calls import Perform, Reply
+from dmlcts.conformance.sequences.graphs.judge import inputs_of, judge_nodes, judge_outputs
+from dmlcts.conformance.sequences.graphs.script import GraphScript, data_of, script_of
 from dmlcts.conformance.sequences.takes_part import perform_on
-from dmlcts.generator.graphs.graph import Graph, Made
+from dmlcts.generator.suite.graphs.graph import Graph, Made
 from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from dmlcts.generator.case.case import Case, Data, literal_json, read_literal
 from dmlcts.generator.case.inputs import array
-from dmlcts.generator.graphs.graph import Constant, Feed, Given, Graph, Made, Node
 from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.graphs.graph import Constant, Feed, Given, Graph, Made, Node
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.dtypes import array_literal
 from dmlcts.spec.model.operator import Operator

@@ -18,7 +18,7 @@ from dmlcts.conformance.execution.memory import stray_writes
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to, result_of
 from dmlcts.conformance.sequences.call_json import call_name
 from dmlcts.conformance.sequences.calls import Call, Reply
-from dmlcts.conformance.sequences.forms import Held, Repetition, Turn, repetition_of
+from dmlcts.conformance.sequences.repetition.forms import Held, Repetition, Turn, repetition_of
 from dmlcts.conformance.sequences.script import GUARD, NAN
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.generator.case.case import Case

@@ -14,10 +14,10 @@ from itertools import islice
 from random import Random
 
 from dmlcts.generator.case.build import build
-from dmlcts.generator.graphs.graph import Constant, Feed, Given, Graph, Made, Node
 from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice
+from dmlcts.generator.suite.graphs.graph import Constant, Feed, Given, Graph, Made, Node
 from dmlcts.generator.sweeps.engine import allowed_desc, element_count, valid_desc
 from dmlcts.generator.values.layouts import has_layout, laid_out
 from dmlcts.spec.model.abi import abi

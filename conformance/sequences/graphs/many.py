@@ -15,9 +15,9 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.graphs.search import Tally, search
-from dmlcts.generator.graphs.families import FAMILIES, TYPES
-from dmlcts.reports.graphs.page import write_page
+from dmlcts.conformance.sequences.graphs.search import Tally, search
+from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
+from dmlcts.reports.formats.graphs import write_page
 from dmlcts.reports.record.files import write_text
 
 RESULTS, PAGE, GRAPHS = "graphs.json", "index.html", "graphs"
