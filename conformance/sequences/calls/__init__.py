@@ -30,6 +30,7 @@ from dmlcts.conformance.sequences.calls.call import (
     Size,
     SizeOf,
     Slot,
+    code_name,
     code_number,
 )
 from dmlcts.conformance.sequences.calls.trying import (
@@ -413,5 +414,6 @@ __all__ = [
     "TryType",
     "Wait",
     "Write",
+    "code_name",
     "code_number",
 ]

@@ -8,7 +8,7 @@ from time import perf_counter
 from dmlcts.conformance.backends.backend import Backend, BackendFault
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to
 from dmlcts.conformance.sequences.call_json import call_name
-from dmlcts.conformance.sequences.calls import OK, Call, Reply
+from dmlcts.conformance.sequences.calls import OK, Call, Reply, code_name
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.conformance.sequences.promises.promise import MISUSE, UNDEFINED, Promise
 from dmlcts.conformance.sequences.takes_part import end_host, perform_on
@@ -62,11 +62,12 @@ def promise_outcome(promise: Promise, backend: Backend, timeout: float | None = 
         return Outcome(UNSUPPORTED, "the suite performs the calls here, and not the implementation", undeclared=SEQUENCES), ""
     replies: list[Reply] = []
     failure = attempt_to(lambda: replies.extend(perform(list(promise.calls))))
-    if promise.isolated and (problem := _end_of(backend)) and failure is None:
-        failure = Outcome(ERROR, f"after its calls {problem}")
     if failure is not None and failure.status == UNSUPPORTED:
         failure.undeclared = SEQUENCES
-    return (failure, "") if failure else _judge(promise, replies)
+    outcome, remark = (failure, "") if failure else _judge(promise, replies)
+    if promise.isolated and outcome.status != UNSUPPORTED and (problem := _end_of(backend)) and outcome.status == PASS:
+        return Outcome(ERROR, f"after its calls {problem}"), ""
+    return outcome, remark
 
 
 def _is_about_refusal(promise: Promise) -> bool:
@@ -104,4 +105,4 @@ def _place(index: int, call: Call) -> str:
 
 def _refusal(where: str, reply: Reply) -> str:
     """How a call of a misuse was refused; empty if it was not."""
-    return "" if reply.is_ok else f"{where} {'removed the device' if reply.removed else f'gave {reply.code}'}"
+    return "" if reply.is_ok else f"{where} {'removed the device' if reply.removed else f'gave {code_name(reply.code)}'}"

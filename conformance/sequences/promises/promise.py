@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.conformance.sequences.call_json import CallError, read_bytes, read_calls
-from dmlcts.conformance.sequences.calls import OK, Call, Reply, code_number
+from dmlcts.conformance.sequences.calls import OK, Call, Reply, code_name, code_number
 from dmlcts.reports.record.record import API
 from dmlcts.spec.reading.document import Document, parse, read
 from dmlcts.spec.reading.loader import load
@@ -47,7 +47,9 @@ class Expected:
     def problem(self, reply: Reply) -> str:
         """What is wrong with a reply; empty if nothing is."""
         if code_number(reply.code) not in map(code_number, self.codes):
-            return f"gave {reply.code}, expected {' or '.join(self.codes)}{f': {reply.message}' if reply.message else ''}"
+            return (
+                f"gave {code_name(reply.code)}, expected {' or '.join(self.codes)}{f': {reply.message}' if reply.message else ''}"
+            )
         if reply.removed != self.removes:
             return "removed the device" if reply.removed else "did not remove the device"
         if self.value is not None and not _is_as_expected(reply.value, self.value):
@@ -154,7 +156,13 @@ def _promise(document: Document, index: int) -> Promise:
     except CallError as error:
         raise document.error((*path, "calls"), f"{name}: {error}") from None
     return Promise(
-        name=name, area=document.data["area"], calls=tuple(calls), expected=expected, feature_level=level, **known["pages"][page], **data
+        name=name,
+        area=document.data["area"],
+        calls=tuple(calls),
+        expected=expected,
+        feature_level=level,
+        **known["pages"][page],
+        **data,
     )
 
 
@@ -164,7 +172,9 @@ def _insert_parts(entries: Sequence[Any], parts: Mapping[str, Any], inside: tupl
         if not isinstance(each, str):
             yield each
         elif each not in parts or each in inside:
-            raise CallError(f"{each} contains itself" if each in inside else f"there are no calls of the name {unknown(each, parts)}")
+            raise CallError(
+                f"{each} contains itself" if each in inside else f"there are no calls of the name {unknown(each, parts)}"
+            )
         else:
             yield from _insert_parts(parts[each], parts, (*inside, each))
 
