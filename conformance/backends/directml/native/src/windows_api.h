@@ -24,6 +24,8 @@
 template <class T> class Com {
 public:
     Com() = default;
+    /// Takes over a reference.
+    explicit Com(T* object) : object_(object) {}
     Com(const Com&) = delete;
     Com(Com&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
     Com& operator=(Com&& other) noexcept {

@@ -20,7 +20,7 @@ struct Descriptors {
 /// Object 0 is the host's own device; all others are made by the calls. At the end it waits for the GPU and releases what is left.
 class Sequence {
 public:
-    /// Both must outlive it; `contents` are the bytes for `write`, of all such calls one after another. Throws protocol::Fault.
+    /// The device must outlive it. Throws protocol::Fault.
     explicit Sequence(DirectMlDevice& device);
     ~Sequence();
     Sequence(const Sequence&) = delete;
