@@ -148,7 +148,7 @@ def _promise(document: Document, index: int) -> Promise:
     path, known = ("promises", index), shared()
     name, level, page, own = data.pop("id"), data.pop("level", "1_0"), data.pop("page"), data.pop("calls")
     if page not in known["pages"]:
-        raise document.error((*path, "page"), f"{shared_file().name} has no page {unknown(page, known['pages'])}")
+        raise document.error((*path, "page"), f"pages of {shared_file().name}: {unknown(page, known['pages'])}")
     try:
         entries = list(_insert_parts(own, {**known["parts"], **document.data.get("parts", {})}))
         calls = read_calls([{name: value for name, value in each.items() if name not in _EXPECTED} for each in entries], load)
@@ -173,7 +173,7 @@ def _insert_parts(entries: Sequence[Any], parts: Mapping[str, Any], inside: tupl
             yield each
         elif each not in parts or each in inside:
             raise CallError(
-                f"{each} contains itself" if each in inside else f"there are no calls of the name {unknown(each, parts)}"
+                f"{each} contains itself" if each in inside else f"parts of calls: {unknown(each, parts)}"
             )
         else:
             yield from _insert_parts(parts[each], parts, (*inside, each))

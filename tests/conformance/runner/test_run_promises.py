@@ -125,7 +125,7 @@ def test_a_broken_promise_names_the_call_and_is_explained(hosts_at_hand: None, t
 
 def test_promises_say_nothing_about_what_operators_compute(hosts_at_hand: None, tmp_path: Path) -> None:
     """Without a case of an operator that passes, kept promises are not enough."""
-    ran(tmp_path, "api", "ABS", "--backend", "inprocess:faithful:Faithful", code=1)
+    ran(tmp_path, "api", "ABS", "--backend", "inprocess:faithful:Faithful", code=4)
     documented, about_the_api = claim(tmp_path)["statements"]
     assert (documented["claim"], about_the_api["holds"]) == ("", True)
 
