@@ -30,6 +30,9 @@ from dmlcts.spec.reading.schema import unknown, validate
 
 MUST, MISUSE, UNDEFINED = "must", "misuse", "undefined"
 
+AS_DOCUMENTED = "as documented"
+"""How ``measured`` begins where a DLL does what its page says."""
+
 AREAS = ("device", "features", "objects", "operators", "initializers", "tables", "bindings", "execution")
 """The areas in the order in which a client comes to them."""
 
@@ -172,9 +175,7 @@ def _insert_parts(entries: Sequence[Any], parts: Mapping[str, Any], inside: tupl
         if not isinstance(each, str):
             yield each
         elif each not in parts or each in inside:
-            raise CallError(
-                f"{each} contains itself" if each in inside else f"parts of calls: {unknown(each, parts)}"
-            )
+            raise CallError(f"{each} contains itself" if each in inside else f"parts of calls: {unknown(each, parts)}")
         else:
             yield from _insert_parts(parts[each], parts, (*inside, each))
 

@@ -19,9 +19,41 @@ from dmlcts.spec.reading.document import SpecError
 
 EVERY = {promise.name: promise for promise in promises()}
 
-PERFORMED = set(
-    "BIN-11 BIN-12 BIN-2 BIN-4 BIN-5 BIN-6 BIN-7 INI-1 INI-2 INI-3 INI-4 INI-4-array INI-4-empty OPR-6 OPR-6-small OPR-7 OWN-4 OWN-5 PRO-1 REC-1 REC-11 REC-2 REC-3 REC-4 REC-5 REC-6 REC-7 REC-8 TAB-1 TAB-2 TAB-4 TAB-5 TMP-4".split()
-)
+PERFORMED = {
+    "BIN-11",
+    "BIN-12",
+    "BIN-2",
+    "BIN-4",
+    "BIN-5",
+    "BIN-6",
+    "BIN-7",
+    "INI-1",
+    "INI-2",
+    "INI-3",
+    "INI-4",
+    "INI-4-array",
+    "INI-4-empty",
+    "OPR-6",
+    "OPR-6-small",
+    "OPR-7",
+    "OWN-4",
+    "OWN-5",
+    "PRO-1",
+    "REC-1",
+    "REC-11",
+    "REC-2",
+    "REC-3",
+    "REC-4",
+    "REC-5",
+    "REC-6",
+    "REC-7",
+    "REC-8",
+    "TAB-1",
+    "TAB-2",
+    "TAB-4",
+    "TAB-5",
+    "TMP-4",
+}
 """What a backend of single dispatches can be asked: no devices, references or refusals."""
 
 
