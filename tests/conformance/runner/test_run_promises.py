@@ -229,7 +229,7 @@ def test_an_unknown_profile_is_an_error_that_names_those_that_there_are(tmp_path
     ("old", "new", "problem"),
     [
         ("DEV-1", "DEV-111", "there is no promise 'DEV-111'"),
-        ("able: run", "abel: run", "abel"),
+        ("able: run", "abel: run", "able"),
         ("[DEV-1]", "[DEV-1, DEV-1]", "promises"),
     ],
 )
