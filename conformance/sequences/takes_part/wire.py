@@ -68,7 +68,7 @@ def perform_on_host(backend: ProcessBackend, calls: list[Call], timeout: float |
         Unsupported: the host answered so. BackendFault: as ``ProcessBackend.ask``, with the call in which a crash or a hang happened.
         WireError, KeyError: a desc cannot be sent.
     """
-    answer = _Answer(calls)
+    answer = Answer(calls)
     submissions = sum(isinstance(call, Submit) for call in calls)
     limit = None if timeout is None else timeout * max(1, submissions)
     try:
@@ -110,7 +110,7 @@ def _level(name: str) -> int:
     return int(major) << 12 | int(minor) << 8
 
 
-class _Answer:
+class Answer:
     """The answer to one request: where its bytes go, and its replies."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
