@@ -109,6 +109,8 @@ class ProcessBackend:
     request for a dispatch and a number; ``shown`` is what the user called the backend; ``closed`` is the exit code after ``close``.
     """
 
+    _protocol = 1
+
     def __init__(
         self,
         argv: Sequence[str],
@@ -121,7 +123,6 @@ class ProcessBackend:
         self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
         self._closed, self._start_limit = closed, timeout
         self._host: _Host | None = None
-        self._protocol = 0
         self._number = 0
         began = monotonic()
         try:

@@ -21,7 +21,18 @@ from dmlcts.conformance.backends.process.protocol import (
     wire_operator,
 )
 from dmlcts.conformance.sequences.call_json import call_name, write_call
-from dmlcts.conformance.sequences.calls import OK, Call, CreateDevice, CreateResource, QueryInterface, Read, Reply, Submit, Write
+from dmlcts.conformance.sequences.calls import (
+    OK,
+    Call,
+    CreateDevice,
+    CreateResource,
+    QueryInterface,
+    Read,
+    Reply,
+    Size,
+    Submit,
+    Write,
+)
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.untrusted import sanitize
@@ -57,7 +68,7 @@ def perform_on_host(backend: ProcessBackend, calls: list[Call], timeout: float |
         Unsupported: the host answered so. BackendFault: as ``ProcessBackend.ask``, with the call in which a crash or a hang happened.
         WireError, KeyError: a desc cannot be sent.
     """
-    answer = _Answer(calls)
+    answer = Answer(calls)
     submissions = sum(isinstance(call, Submit) for call in calls)
     limit = None if timeout is None else timeout * max(1, submissions)
     try:
@@ -99,12 +110,12 @@ def _level(name: str) -> int:
     return int(major) << 12 | int(minor) << 8
 
 
-class _Answer:
+class Answer:
     """The answer to one request: where its bytes go, and its replies."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls = calls
-        self.sizes = {call.makes: call.size for call in calls if isinstance(call, CreateResource)}
+        self.wanted = _read_sizes(calls)
         self.bytes: dict[int, bytearray] = {}
 
     def places(self, header: Header, length: int, number: int) -> list[memoryview]:
@@ -146,12 +157,9 @@ class _Answer:
 
     def _size(self, index: int, size: int) -> int:
         """How many bytes a reply has, if that is what was asked for. Raises ProtocolError."""
-        call = self.calls[index]
-        if not isinstance(call, Read):
+        if index not in self.wanted:
             raise ProtocolError(f"{self._where(index)} has bytes, and is none to a read")
-        whole = self.sizes.get(call.resource)
-        rest = max(0, whole - call.offset) if isinstance(whole, int) else None
-        wanted = rest if call.size is None else call.size
+        wanted = self.wanted[index]
         if (wanted is not None and size != wanted) or size > MOST_READ:
             raise ProtocolError(
                 f"{self._where(index)} has {size} bytes, and {MOST_READ if wanted is None else wanted} were asked for"
@@ -165,6 +173,20 @@ class _Answer:
             raise ProtocolError(f"{self._where(index)} has no bytes")
         value = bytes(self.bytes[index]) if "size" in given else given.get("value")
         return Reply(code, value, given.get("removed", False), sanitize.line(given.get("message", "")), unsupported)
+
+
+def _read_sizes(calls: Sequence[Call]) -> dict[int, int | None]:
+    """How many bytes each read is to give, by its place; None where only the implementation knows."""
+    sizes: dict[int, Size] = {}
+    found: dict[int, int | None] = {}
+    for index, call in enumerate(calls):
+        if isinstance(call, CreateResource):
+            sizes[call.makes] = call.size
+        elif isinstance(call, Read):
+            whole = sizes.get(call.resource)
+            rest = max(0, whole - call.offset) if isinstance(whole, int) else None
+            found[index] = rest if call.size is None else call.size
+    return found
 
 
 def _is_value(value: object) -> bool:
