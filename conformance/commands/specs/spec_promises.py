@@ -17,6 +17,7 @@ from dmlcts.conformance.sequences.promises.promise import (
     AS_DOCUMENTED,
     MISUSE,
     MUST,
+    NOT_MEASURED,
     UNDEFINED,
     Expected,
     Promise,
@@ -26,6 +27,7 @@ from dmlcts.conformance.sequences.promises.promise import (
     shared,
     shared_file,
 )
+from dmlcts.reports.formats.markdown import plain
 
 
 def promise_files() -> list[Path]:
@@ -148,10 +150,10 @@ def print_coverage(out: Console) -> bool:
 
 
 def broken_promises() -> list[str]:
-    """What DirectML.dll does otherwise than its pages say of the API, as lines in Markdown."""
+    """What DirectML.dll does otherwise than its pages say of the API, as rows in Markdown: where, what, and the promise."""
     return [
-        f"- **{promise.api}** ([{promise.name}]({promise.url})): {promise.says} DirectML {version}: {what}."
+        f"| {promise.api} | {plain(f'{promise.says} {version}: {what}')} | [{promise.name}]({promise.url}) |"
         for promise in promises()
         for version, what in promise.measured.items()
-        if promise.severity == MUST and not what.startswith(AS_DOCUMENTED)
+        if promise.severity == MUST and not what.startswith((AS_DOCUMENTED, NOT_MEASURED))
     ]

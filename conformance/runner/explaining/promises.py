@@ -18,7 +18,7 @@ _LEAST = 2
 
 
 def explain_promises(results: Iterable[Result]) -> list[Explanation]:
-    """The explanations of each status, those of most promises first, and how many promises they leave."""
+    """The explanations of each status, those of most promises first."""
     known = {promise.id: promise for promise in promises()}
     ran = [(known[result.case], result.status) for result in results if result.case in known]
     kept = [promise for promise, status in ran if status in (PASS, UNEXPECTED_PASS)]
@@ -39,8 +39,6 @@ def _of_status(status: str, broken: Sequence[Promise], kept: Sequence[Promise]) 
             API, status, PROMISE, (best,), having, having, len(kept) + outside, outside, len(left) - len(rest), len(broken)
         )
         left = rest
-    if len(left) >= _LEAST:
-        yield Explanation(API, status, PROMISE, (), 0, 0, 0, 0, len(left), len(broken), left=len(left))
 
 
 def _traits(promise: Promise) -> frozenset[str]:

@@ -30,8 +30,8 @@ from dmlcts.spec.reading.schema import unknown, validate
 
 MUST, MISUSE, UNDEFINED = "must", "misuse", "undefined"
 
-AS_DOCUMENTED = "as documented"
-"""How ``measured`` begins where a DLL does what its page says."""
+AS_DOCUMENTED, NOT_MEASURED = "as documented", "not measured"
+"""How ``measured`` begins where a DLL does what its page says, and where what it stands on does not let it tell."""
 
 AREAS = ("device", "features", "objects", "operators", "initializers", "tables", "bindings", "execution")
 """The areas in the order in which a client comes to them."""
