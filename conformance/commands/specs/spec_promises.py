@@ -24,7 +24,7 @@ from dmlcts.conformance.sequences.promises.promise import (
     promises,
     promises_folder,
     read_promises,
-    shared,
+    shared_data,
     shared_file,
 )
 from dmlcts.reports.formats.markdown import plain
@@ -43,7 +43,7 @@ def is_about_promises(file: Path) -> bool:
 def check_file(file: Path) -> None:
     """Reads such a file. Raises SpecError."""
     if file.name == shared_file().name:
-        shared()
+        shared_data()
     elif file.parent.name == profiles_folder().name:
         read_profile(file)
     else:

@@ -338,14 +338,15 @@ class Meet(Call):
 
 
 CALLS: tuple[type[Call], ...] = (
-    *(CreateDevice, TryDevice, CheckFeature, GetParent, RemoveParent),
-    *(CheckLevels, CheckDataType, GetRemovedReason, Evict, MakeResident),
-    *(CreateOperator, TryOperator, TryType, TryCompile, Compile, CreateInitializer, ResetInitializer, GetProperties),
-    *(CreateHeap, CreateTable, ResetTable, BindInputs, BindOutputs, BindTemporary, BindPersistent, BindNothing),
-    *(CreateResource, CreatePlainResource, Write, Read),
-    *(CreateList, Record, CreateOtherList, RecordNothing, Barrier, Close, Submit, Wait),
-    *(QueryInterface, AddReference, Release, SetName, SetNoName),
-    *(GetDevice, SetPrivateData, SetPrivateInterface, GetPrivateData, Meet),
+    *(CreateDevice, CheckLevels, CheckDataType, GetRemovedReason, Evict, MakeResident),
+    *(CreateOperator, Compile, CreateInitializer, ResetInitializer, GetProperties),
+    *(CreateHeap, CreateTable, ResetTable, BindInputs, BindOutputs, BindTemporary, BindPersistent),
+    *(CreateResource, Write, Read),
+    *(CreateList, Record, Barrier, Close, Submit, Wait),
+    *(QueryInterface, AddReference, Release, SetName),
+    *(GetDevice, GetParent, SetPrivateData, SetPrivateInterface, GetPrivateData, Meet),
+    *(TryDevice, TryOperator, TryType, TryCompile, CheckFeature),
+    *(BindNothing, RecordNothing, SetNoName, CreatePlainResource, CreateOtherList, RemoveParent),
 )
 """Every call."""
 

@@ -106,7 +106,7 @@ def shared_file() -> Path:
 
 
 @cache
-def shared() -> Mapping[str, Any]:
+def shared_data() -> Mapping[str, Any]:
     """What all files share: ``pages``, and ``parts``, which are calls, both by name. Raises SpecError."""
     document = parse(read(shared_file()), shared_file())
     validate(document, "dmlcts.conformance.sequences", "shared")
@@ -148,7 +148,7 @@ def read_promises(file: Path) -> list[Promise]:
 
 def _promise(document: Document, index: int) -> Promise:
     data = dict(document.data["promises"][index])
-    path, known = ("promises", index), shared()
+    path, known = ("promises", index), shared_data()
     name, level, page, own = data.pop("id"), data.pop("level", "1_0"), data.pop("page"), data.pop("calls")
     if page not in known["pages"]:
         raise document.error((*path, "page"), f"pages of {shared_file().name}: {unknown(page, known['pages'])}")
