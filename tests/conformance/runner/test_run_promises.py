@@ -12,6 +12,8 @@ from commands import dmlcts
 
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import selection_of
+from dmlcts.conformance.runner.run import without_foreign_promises
+from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.sequences.promises.profile import profile_called, read_profile
 from dmlcts.conformance.sequences.promises.promise import promises
 from dmlcts.reports.record.record import API, ERROR, FAIL, NOT_RUN, PASS, PROMISE, UNSUPPORTED, WAIVED, Record, read_record
@@ -62,6 +64,13 @@ def test_a_run_of_all_has_them_and_a_first_look_has_not() -> None:
     assert API in selection_of(RunOptions()).operators
     assert API not in selection_of(RunOptions(level="smoke")).operators
     assert API not in selection_of(RunOptions(network="resnet50")).operators
+
+
+@pytest.mark.parametrize(("backend", "performs"), [("inprocess:faithful:Faithful", True), ("reference", False)])
+def test_a_run_of_all_asks_those_who_perform_the_calls_themselves(hosts_at_hand: None, backend: str, performs: bool) -> None:
+    with Session(RunOptions(backend=backend)) as session:
+        for options, is_in in ((RunOptions(), performs), (RunOptions(operators=("api",)), True)):
+            assert (API in without_foreign_promises(selection_of(options), session).operators) == is_in
 
 
 def test_an_expression_selects_by_id() -> None:
