@@ -7,7 +7,7 @@ levels and interfaces are what the API takes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendFault
@@ -122,7 +122,7 @@ class Answer:
         """The places of the payload: the bytes of each reply to a read. Raises ProtocolError."""
         check_id(header, number)
         if header.get("status") == "ok":
-            for index, reply in enumerate(self._given(header)):
+            for index, reply in enumerate(self._replies_in(header)):
                 if "size" in reply:
                     self.bytes[index] = bytearray(self._size(index, reply["size"]))
         expected = sum(map(len, self.bytes.values()))
@@ -135,9 +135,9 @@ class Answer:
         if header.get("status") == "rejected":
             raise ProtocolError("the answer to perform is rejected; each reply has its own code")
         raise_status(header)
-        return [self._reply(index, given) for index, given in enumerate(self._given(header))]
+        return [self._reply(index, given) for index, given in enumerate(self._replies_in(header))]
 
-    def _given(self, header: Header) -> list[dict[str, Any]]:
+    def _replies_in(self, header: Header) -> list[dict[str, Any]]:
         given = header.get("replies")
         if not isinstance(given, list) or len(given) != len(self.calls):
             count = f"{len(given)} replies" if isinstance(given, list) else "no replies"
@@ -196,7 +196,7 @@ def _is_value(value: object) -> bool:
     return isinstance(value, bool) or (type(value) is int and value >= 0)
 
 
-_MEMBERS = {
+_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "code": lambda v: v == OK or (isinstance(v, str) and re.fullmatch(r"0x[0-9A-Fa-f]{8}", v) is not None),
     "value": _is_value,
     "size": lambda v: type(v) is int and v >= 0,
