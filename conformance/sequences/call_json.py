@@ -92,7 +92,7 @@ def _validator(name: str) -> Any:
 def _read(member: str, value: Any, find: Callable[[str], Operator], where: str) -> Any:
     if member == "desc":
         return read_desc(value, find, "desc")
-    if member == "data":
+    if member in ("data", "query", "content") and value is not None:
         return read_bytes(value, where)
     if member == "to":
         return tuple(map(_read_slot, value)) if isinstance(value, list) else _read_slot(value)
@@ -126,7 +126,21 @@ def _read_size(value: Any) -> Size | None:
 
 
 _REFERENCES = (
-    *("device", "objects", "operator", "over", "initializer", "of", "heap", "table", "resource", "list", "dispatchable", "lists"),
+    *(
+        "device",
+        "objects",
+        "operator",
+        "over",
+        "initializer",
+        "of",
+        "heap",
+        "table",
+        "resource",
+        "list",
+        "dispatchable",
+        "lists",
+        "object",
+    ),
 )
 """The members that name objects. CreateResource and Range have more: sizes of objects, resources."""
 

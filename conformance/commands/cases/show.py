@@ -11,7 +11,9 @@ from rich.table import Table
 
 from dmlcts.conformance.backends.recording import Recording
 from dmlcts.conformance.commands.common import case_named, json_option, print_json
+from dmlcts.conformance.commands.specs.spec_promises import print_promise, promise_json
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.promises import promise_named
 from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.conformance.runner.workers.session import Session
@@ -20,6 +22,7 @@ from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.suite.families import by_family
 from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.reports.record.record import API
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.untrusted.desc_json import write_desc
 from dmlcts.spec.writing.files import writing_to
@@ -41,12 +44,21 @@ from dmlcts.spec.writing.files import writing_to
 def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool) -> None:
     """Prints one case with its data, a table of what is tested of an operator, or lists the cases that --operator and -k select.
 
-    CASE is a case's id, a JSON file of a failed property case, or the name of an operator.
+    CASE is a case's id, such as that of a promise of the API (api/DEV-1), a JSON file of a failed property case, or the name of an operator.
     """
     if frames is not None and case is None:
         raise UsageError("--frame needs CASE, the id of the case whose requests it writes")
     if case in operator_names():
         _print_families(str(case), level, as_json)
+        return
+    if case is not None and case.startswith(f"{API}/"):
+        promise = promise_named(case)
+        if frames is not None:
+            raise UsageError("--frame writes the requests of an operator's case, not of a promise")
+        if as_json:
+            print_json(promise_json(promise))
+        else:
+            print_promise(console(), promise)
         return
     if case is not None:
         found = case_named(case)

@@ -19,9 +19,7 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
     dispatches one after another. A program gets the calls if it speaks version 2 of the process protocol. One that speaks version 1 is asked for none: it makes
     everything anew for each request, so that a pass would say nothing about what lasts longer than a dispatch.
     """
-    whole = backend
-    while isinstance(whole, Traced | Watched):  # what notes code paths, or looks for late writes, is no part of it
-        whole = whole.backend
+    whole = _without_watchers(backend)
     own: Perform | None = getattr(whole, "perform", None)
     if own is not None:
         return own
@@ -29,3 +27,24 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
         program = whole
         return (lambda calls: perform_on_host(program, calls, timeout)) if program.protocol > 1 else None
     return Performer(backend, timeout).perform
+
+
+def performs_itself(backend: Backend) -> bool:
+    """Whether a backend performs sequences itself: where the suite does it, on single dispatches, they say nothing about devices, binding or recording."""
+    whole = _without_watchers(backend)
+    is_program = isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend)
+    return hasattr(whole, "perform") or (is_program and whole.protocol > 1)
+
+
+def end_host(backend: Backend) -> None:
+    """Ends the process of a backend that has one: it starts another when it is asked again. Raises BackendFault if it does not end in order."""
+    whole = _without_watchers(backend)
+    if isinstance(whole, ProcessBackend):
+        whole.close()
+
+
+def _without_watchers(backend: Backend) -> Backend:
+    """The backend itself: what notes code paths, or looks for late writes, is no part of it."""
+    while isinstance(backend, Traced | Watched):
+        backend = backend.backend
+    return backend
