@@ -55,10 +55,8 @@ Reply check_data_type(Sequence& sequence, const Call& call) {
 Reply get_removed_reason(Sequence& sequence, const Call& call) { return {device_of(sequence, call)->GetDeviceRemovedReason()}; }
 
 Reply evict(Sequence& sequence, const Call& call) {
-    const std::vector<void*> objects = [&] {
-        const std::vector<IUnknown*> found = faces<IUnknown>(sequence, call, "objects");
-        return std::vector<void*>(found.begin(), found.end());
-    }();
+    const std::vector<IUnknown*> found = faces<IUnknown>(sequence, call, "objects");
+    const std::vector<void*> objects(found.begin(), found.end());
     return {device_of(sequence, call)->Evict(static_cast<UINT>(objects.size()), objects.data())};
 }
 
