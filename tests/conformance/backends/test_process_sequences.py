@@ -75,6 +75,23 @@ def test_a_request_has_numbers_in_the_place_of_names_and_the_bytes_behind_it() -
     assert [each["iid"] for each in sent[7:]] == ["b1ab0825-4542-4a4b-8617-6dde6e8f6201", UNKNOWN_INTERFACE]
 
 
+def test_calls_that_show_what_is_refused_are_sent_like_the_others() -> None:
+    calls = calls_of(
+        {"call": "check-feature", "feature": 0, "query": {"hex": "01000000"}, "size": 4},
+        {"call": "set-private-data", "of": 0, "key": 1, "content": {"hex": "0203"}},
+        {"call": "set-private-data", "of": 0, "key": 1},
+        {"call": "try-device", "level": "5_0", "interface": "IDMLObject"},
+        {"call": "try-operator", "desc": ABS},
+    )
+    head, *payload = perform_request(calls, 1)
+    sent = parse_json(bytes(head[PREFIX.size :]).decode())["calls"]
+    assert b"".join(payload) == b"\1\0\0\0\2\3"
+    assert sent[0] == {"call": "check-feature", "feature": 0, "query": {"size": 4}, "size": 4}
+    assert (sent[1]["content"], "content" in sent[2]) == ({"size": 2}, False)
+    assert (sent[3]["level"], sent[3]["iid"]) == (0x5000, "c8263aac-9e0c-4a2d-9b8e-007521a3317c")
+    assert (sent[4]["desc"]["operator_type"], "iid" in sent[4]) == (2, False)
+
+
 def test_slots_are_sent_as_they_are_written() -> None:
     slot = [[None, {"resource": 1, "offset": 16, "size": {"of": 2, "size": "persistent"}}], None]
     (call,) = calls_of(
@@ -107,6 +124,13 @@ def test_replies_have_codes_values_and_bytes() -> None:
     levels = calls_of({"call": "check-levels", "levels": [4096]}, {"call": "get-properties", "of": 0})
     found = read_answer(ok({"value": 4096}, {"value": {"temporary": 1 << 40}}), calls=levels)
     assert [reply.value for reply in found] == [4096, {"temporary": 1 << 40}]
+
+
+def test_what_a_feature_gives_is_bytes() -> None:
+    calls = calls_of({"call": "check-feature", "feature": 9, "size": 2}, {"call": "check-feature", "feature": 9})
+    assert [reply.value for reply in read_answer(ok({"size": 2, "code": "0x80070057"}, {}), b"ab", calls)] == [b"ab", None]
+    with pytest.raises(ProtocolError, match="has 3 bytes, and 2 were asked for"):
+        read_answer(ok({"size": 3}, {}), b"abc", calls)
 
 
 BAD: dict[str, tuple[dict[str, Any], bytes]] = {

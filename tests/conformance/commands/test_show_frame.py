@@ -28,13 +28,13 @@ def test_the_file_has_the_bytes_of_a_run(case: str, tmp_path: Path, monkeypatch:
     """A plain case, a negative one, and those that send several requests: exactly what the suite writes to a host."""
     assert show(case, "--frame", str(tmp_path / "frames")) == 0
     sent = bytearray()
-    write = process._write
+    write = process.write_pieces
 
     def noted(stream: object, pieces: process.Pieces) -> None:
         sent.extend(b"".join(pieces))
         write(stream, pieces)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(process, "_write", noted)
+    monkeypatch.setattr(process, "write_pieces", noted)
     session = Session(RunOptions(), ProcessBackend([sys.executable, "-S", "-E", str(HOST)]))
     assert session.run(find_case(case)).status == "pass"
     assert session.close() == ""

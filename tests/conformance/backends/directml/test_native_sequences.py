@@ -280,6 +280,37 @@ def test_a_number_is_free_when_the_last_reference_is_gone(opened: Open) -> None:
     assert [reply.value for reply in replies] == [None, 2, 1, b"\1" * 4, 0, None, b"\2" * 8]
 
 
+def test_calls_that_show_what_is_refused_are_performed(opened: Open) -> None:
+    calls: Calls = [
+        *setting_up(),
+        {"call": "try-device", "flags": 1, "level": "9_0", "interface": "IDMLDevice"},
+        {"call": "try-device"},
+        {"call": "try-operator", "desc": {**XOR, "Type": "ELEMENT_WISE_BIT_OR"}, "interface": "IDMLOperator"},
+        {"call": "try-type", "type": 999},
+        {"call": "try-compile", "operator": 1, "flags": 8, "interface": "IDMLCompiledOperator"},
+        {"call": "check-feature", "feature": 0, "query": {"hex": "01000000"}, "size": 4},
+        {"call": "get-parent"},
+        {"call": "get-device", "of": 2},
+        {"call": "set-private-data", "of": 2, "key": 1, "content": {"hex": "01"}},
+        {"call": "set-private-interface", "of": 2, "key": 1, "object": 1},
+        {"call": "get-private-data", "of": 2, "key": 1, "size": 1},
+        {"call": "set-no-name", "of": 2},
+        {"call": "bind-nothing", "table": 7, "what": "temporary"},
+        {"call": "create-plain-resource", "makes": 30, "size": 16},
+        {"call": "create-other-list", "makes": 31, "type": "COPY"},
+        {"call": "bind-nothing", "table": 7, "what": "outputs", "count": 0},
+        {"call": "remove-parent"},
+    ]
+    replies = perform(opened("computes"), calls)[len(setting_up()) :]
+    assert [(reply.code, reply.value) for reply in replies[:9]] == [
+        *(("S_OK", None), ("S_OK", None), ("0x80070057", None), ("0x80070057", None), ("S_OK", None)),
+        *(("S_OK", b"\1\0\0\0"), ("0x80004002", None), ("S_OK", 0), ("0x80004001", None)),
+    ]
+    assert [index for index, reply in enumerate(replies) if reply.removed] == [15]
+    assert replies[-1].unsupported == "RemoveDevice does not remove this Direct3D 12 device"
+    assert [reply.unsupported for reply in replies[:-1]] == [""] * 16
+
+
 # Threads
 
 
