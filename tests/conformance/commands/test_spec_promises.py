@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from commands import dmlcts
 
 from dmlcts.conformance.commands.specs import spec_promises
-from dmlcts.conformance.commands.specs.spec import command
 from dmlcts.conformance.sequences.call_json import BY_NAME
 from dmlcts.conformance.sequences.promises.promise import promises
 
 
-def spec(*arguments: str) -> Result:
-    return CliRunner().invoke(command, list(arguments))
+@dataclass(frozen=True)
+class Done:
+    exit_code: int
+    output: str
+    error: str
+
+
+def spec(*arguments: str) -> Done:
+    """A command as a user types it."""
+    out, error = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(error):
+        code = dmlcts("spec", *arguments)
+    return Done(code, out.getvalue(), error.getvalue())
 
 
 def test_a_list_has_every_promise_of_an_area_and_no_other() -> None:
@@ -46,9 +58,9 @@ def test_what_a_call_must_give_is_data_too(name: str, expected: str) -> None:
 
 
 def test_what_no_promise_is_called_is_an_error() -> None:
-    assert "no promise of the API is called 'nothing'" in str(spec("list", "nothing").exception)
-    assert "no operator 'DEV-999'" in str(spec("show", "DEV-999").exception)
-    assert "DEV-1 is no operator" in str(spec("show", "DEV-1", "--yaml").exception)
+    assert "no promise of the API is called 'nothing'" in spec("list", "nothing").error
+    assert "no operator 'DEV-999'" in spec("show", "DEV-999").error
+    assert "DEV-1 is no operator" in spec("show", "DEV-1", "--yaml").error
 
 
 def test_every_call_is_made_by_some_promise() -> None:
@@ -85,7 +97,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, place: str, text: str
     file.write_text(text, encoding="utf-8")
     found = spec("check", str(file))
     assert found.exit_code == 1
-    assert problem in found.output
+    assert problem in found.error
 
 
 def test_findings_have_what_breaks_a_promise_and_not_what_was_not_measured() -> None:
