@@ -127,7 +127,9 @@ def coverage_json(found: Sequence[Promise]) -> dict[str, Any]:
     counts = Counter((promise.area, promise.severity) for promise in found)
     return {
         "areas": {area: {s: counts[area, s] for s in (MUST, MISUSE, UNDEFINED)} for area in dict.fromkeys(p.area for p in found)},
-        "not_measured": [promise.name for promise in found if not promise.measured],
+        "not_measured": [
+            promise.name for promise in found if all(what.startswith(NOT_MEASURED) for what in promise.measured.values())
+        ],
         "unused_calls": unused_calls(found),
     }
 
@@ -152,7 +154,7 @@ def print_coverage(out: Console) -> bool:
 def broken_promises() -> list[str]:
     """What DirectML.dll does otherwise than its pages say of the API, as rows in Markdown: where, what, and the promise."""
     return [
-        f"| {promise.api} | {plain(f'{promise.says} {version}: {what}')} | [{promise.name}]({promise.url}) |"
+        f"| {plain(promise.api)} | {plain(f'{promise.says} {version}: {what}')} | [{promise.name}]({promise.url}) |"
         for promise in promises()
         for version, what in promise.measured.items()
         if promise.severity == MUST and not what.startswith((AS_DOCUMENTED, NOT_MEASURED))

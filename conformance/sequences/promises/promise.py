@@ -1,9 +1,9 @@
 """Promises: what a page says of the API beyond single operators, as data, read from the YAML files in ``api``: a file an area.
 
 A file has ``promises``, and perhaps ``parts``, calls that several promises share, by name; shared.yaml has those of all files, and the pages. Among a
-promise's calls, a name stands for the calls of that part. A call says what it ``gives``, if that is not S_OK alone: one or several HRESULTs, bytes in the form of ``write``, or another ``value``; and whether it
-``removes`` the device. The form: conformance/sequences/schema/promises.schema.json. The files lie here and not in spec/: they are written in
-the vocabulary of calls, which is this room's.
+promise's calls, a name stands for the calls of that part. A call says what it ``gives``, if that is not S_OK alone: one or several HRESULTs, bytes in
+the form of ``write``, or another ``value``; and whether it ``removes`` the device. The form: conformance/sequences/schema/promises.schema.json.
+The files lie here and not in spec/: they are written in the vocabulary of calls, which is this room's.
 
 | severity | what is demanded |
 |---|---|

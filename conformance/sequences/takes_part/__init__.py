@@ -32,8 +32,9 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
 def performs_itself(backend: Backend) -> bool:
     """Whether a backend performs sequences itself: where the suite does it, on single dispatches, they say nothing about devices, binding or recording."""
     whole = _without_watchers(backend)
-    is_program = isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend)
-    return hasattr(whole, "perform") or (is_program and whole.protocol > 1)
+    if isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend):
+        return whole.protocol > 1
+    return hasattr(whole, "perform")
 
 
 def end_host(backend: Backend) -> None:

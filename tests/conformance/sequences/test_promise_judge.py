@@ -151,6 +151,12 @@ def test_a_flag_that_all_broken_promises_share_explains_them() -> None:
     assert found.text.startswith("a promise case fails whenever it compiles with DESCRIPTORS_VOLATILE (2 of 2), never otherwise")
 
 
+def test_a_reason_may_be_met_by_a_kept_promise_or_two() -> None:
+    (found,) = explain_promises(results({"REC-3", "REC-4"}, {"REC-1", "REC-2", "OPR-7"}))
+    assert (found.conditions, found.inside, found.failing) == (("it compiles with DESCRIPTORS_VOLATILE",), 3, 2)
+    assert explain_promises(results({"REC-3", "REC-1"}, {"REC-4", "OPR-7", "REC-2", "REC-5"})) == []
+
+
 def test_an_area_explains_what_no_call_does() -> None:
     (found,) = explain_promises(results({"FEA-1", "FEA-2", "DEV-8"}, {"DEV-1", "DEV-2", "REC-13"}))
     assert (found.conditions, found.explains, found.total) == (("it calls check-levels",), 2, 3)
