@@ -240,7 +240,7 @@ struct Device : Object<dml::IDevice1> {
 
     /// An object, or what a removed device gives.
     template <class T> HRESULT give(T* made, void** out) {
-        *out = removed ? nullptr : made;
+        if (out) *out = removed ? nullptr : made;
         return removed ? DXGI_ERROR_DEVICE_REMOVED : S_OK;
     }
 
@@ -250,7 +250,7 @@ struct Device : Object<dml::IDevice1> {
 Device* latest = nullptr;
 
 HRESULT give_device(void** out) {
-    *out = static_cast<dml::IDevice1*>(latest);
+    if (out) *out = static_cast<dml::IDevice1*>(latest);
     return S_OK;
 }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, frame
 from dmlcts.conformance.backends.recording import Recording
 from dmlcts.conformance.commands.common import case_named, json_option, print_json
 from dmlcts.conformance.commands.specs.spec_promises import print_promise, promise_json
@@ -17,6 +19,9 @@ from dmlcts.conformance.runner.planning.promises import promise_named
 from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.sequences.calls import Call
+from dmlcts.conformance.sequences.forms import repetition_of
+from dmlcts.conformance.sequences.takes_part.wire import perform_request
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.plan.forms import forms
@@ -54,15 +59,24 @@ def command(case: str | None, operators: tuple[str, ...], expression: str, level
     if case is not None and case.startswith(f"{API}/"):
         promise = promise_named(case)
         if frames is not None:
-            raise UsageError("--frame writes the requests of an operator's case, not of a promise")
-        if as_json:
+            write_sequence(promise.calls, frames)
+            click.echo(
+                f"{frames}: describe, a request to perform {count_of(len(promise.calls), 'call')} and close, as in a run of {case}"
+            )
+        elif as_json:
             print_json(promise_json(promise))
         else:
             print_promise(console(), promise)
         return
     if case is not None:
         found = case_named(case)
-        if frames is not None:
+        if frames is not None and found.sequence:
+            calls = repetition_of(found).script.calls
+            write_sequence(calls, frames)
+            click.echo(
+                f"{frames}: describe, a request to perform {count_of(len(calls), 'call')} and close, as in a run of {found.id}"
+            )
+        elif frames is not None:
             count = write_session(found, frames)
             click.echo(f"{frames}: describe, {count_of(count, 'run request')} and close, as in a run of {found.id}")
         elif as_json:
@@ -94,6 +108,12 @@ def write_session(case: Case, file: Path) -> int:
     if not backend.count:
         raise UsageError(f"{case.id} sends no request: {result.message}")
     return backend.count
+
+
+def write_sequence(calls: Sequence[Call], file: Path) -> None:
+    """Writes what a host of version 2 of the protocol reads in a run of these calls alone. Raises WriteError."""
+    with writing_to(file):
+        file.write_bytes(b"".join([frame(DESCRIBE), *perform_request(calls, 1), frame(CLOSE)]))
 
 
 def _print_families(name: str, level: str, as_json: bool) -> None:
