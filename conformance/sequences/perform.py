@@ -51,8 +51,8 @@ from dmlcts.conformance.sequences.calls import (
     Wait,
     Write,
 )
-from dmlcts.conformance.sequences.graphs.compose import CompiledGraph
-from dmlcts.conformance.sequences.slots import is_owned, slots_of
+from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
+from dmlcts.conformance.sequences.compose import CompiledGraph
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 _ALIGNMENT = 256

@@ -272,20 +272,37 @@ def _statements(record: Record, reason: str) -> Iterator[Statement]:
 def _api_statement(manifest: Manifest, who: str, results: Sequence[Result], reason: str) -> Statement:
     """What a run shows of the promises of the API. One that the backend cannot be asked about costs nothing, and is not claimed."""
     counts, total = _counts(results), len(results)
+    failed = any(counts[status] for status in FAILURES)
     lacking = counts[UNSUPPORTED] - sum(_count_undeclared(results).values())
     rest = counts_text({**counts, PASS: 0})
-    numbers = f"of {total:,} promises of the API, {counts[PASS]:,} kept{f', {rest}' if rest else ''}"
-    reason = reason or ("" if counts[PASS] or any(counts[status] for status in FAILURES) else "none was kept")
-    subject = "It" if who == "it" else who
+    numbers = f"of {count_of(total, 'promise')} of the API, {counts[PASS]:,} kept{f', {rest}' if rest else ''}"
+    reason = reason or ("" if counts[PASS] or failed else "none was kept")
+    subject, client = "It" if who == "it" else who, _client_text(manifest, results)
     if reason:
-        return Statement(API, None, "", f"No claim about the promises of the API, since {reason}: {numbers}.", tuple(results))
-    if lacking or any(counts[status] for status in FAILURES):
-        return Statement(
-            API, False, "", f"{subject} does NOT keep the promises of the API{_restriction(manifest)}: {numbers}.", tuple(results)
+        sentence = f"No claim about the promises of the API, since {reason}: {numbers}.{client}"
+        return Statement(API, None, "", sentence, tuple(results))
+    if lacking or failed:
+        sentence = f"{subject} does NOT keep the promises of the API{_restriction(manifest)}: {numbers}.{client}"
+        return Statement(API, False, "", sentence, tuple(results))
+    claim = f"keeps {f'{counts[PASS]:,} of ' if rest else 'all '}{count_of(total, 'promise')} of the API{_restriction(manifest)}"
+    aside = f"; {rest}, which the claim excludes" if rest else ""
+    return Statement(API, True, claim, f"{subject} {claim}{aside}.{client}", tuple(results))
+
+
+def _client_text(manifest: Manifest, results: Sequence[Result]) -> str:
+    """Whether the client of the run's profile could run, as a sentence after a space; empty without a profile."""
+    client, able = manifest.profile.get("client"), manifest.profile.get("able")
+    if not (client and able):
+        return ""
+    broken = [result.case for result in results if result.status in {*FAILURES, WAIVED}]
+    if broken:
+        return (
+            f" {client} cannot {able} on it: {broken[0]} is broken{f', and {len(broken) - 1:,} more' if len(broken) > 1 else ''}."
         )
-    part = f"{counts[PASS]:,} of " if rest else ""
-    claim = f"keeps {part}the {total:,} promises of the API{_restriction(manifest)}"
-    return Statement(API, True, claim, f"{subject} {claim}: {numbers}.", tuple(results))
+    unknown = [result.case for result in results if result.status != PASS]
+    if unknown:
+        return f" Whether {client} can {able} on it is not known: {count_of(len(unknown), 'promise')} could not be tried, the first is {unknown[0]}."
+    return f" {client} can {able} on it."
 
 
 def _statement(

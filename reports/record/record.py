@@ -150,7 +150,7 @@ class Manifest:
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of
     a random search that are not kept. ``stopped`` is why the run stopped by itself, empty if it did not, and ``stopped_operators`` why it left
     the rest of an operator: too many cases in a row that lost the host. ``left_out`` says which cases were not run for a reason that forbids a claim: they run the
-    kernels that they ran in an older run.
+    kernels that they ran in an older run. ``profile`` is the one of the API that selected the promises, with its ``client`` and what that is ``able`` to do where all are kept.
     """
 
     suite_version: str
@@ -180,6 +180,7 @@ class Manifest:
     stopped_operators: dict[str, str] = field(default_factory=dict)
     further: dict[str, int] = field(default_factory=dict)
     left_out: str = ""
+    profile: dict[str, str] = field(default_factory=dict)
     resumed: list[str] = field(default_factory=list)
 
 

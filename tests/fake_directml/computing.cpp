@@ -15,6 +15,13 @@ DWORD own_thread = 0;
 
 void remove_device() { removed = true; }
 
+HRESULT give_device(void** out);
+
+/// A child that knows its device.
+template <class Interface> struct Part : Child<Interface> {
+    HRESULT STDMETHODCALLTYPE GetDevice(REFIID, void** out) override { return give_device(out); }
+};
+
 /// A tensor of the desc, which is not kept.
 struct Tensor {
     explicit Tensor(const dml::TypedDesc* desc) {
@@ -41,13 +48,13 @@ struct XorDesc {
     const dml::TypedDesc *a, *b, *output;
 };
 
-struct Operator : Child<dml::IOperator> {
+struct Operator : Part<dml::IOperator> {
     explicit Operator(const XorDesc& desc) : tensors{Tensor(desc.a), Tensor(desc.b), Tensor(desc.output)} {}
 
     Tensor tensors[3];
 };
 
-struct Compiled : Child<dml::ICompiledOperator> {
+struct Compiled : Part<dml::ICompiledOperator> {
     Compiled(const Operator& compiled, uint32_t given) : tensors{compiled.tensors[0], compiled.tensors[1], compiled.tensors[2]}, flags(given) {}
 
     dml::BindingProperties* STDMETHODCALLTYPE GetBindingProperties(dml::BindingProperties* returned) override {
@@ -68,7 +75,7 @@ struct Compiled : Child<dml::ICompiledOperator> {
     std::vector<uint64_t> remembered;  // offset-remembered
 };
 
-struct Initializer : Child<dml::IOperatorInitializer> {
+struct Initializer : Part<dml::IOperatorInitializer> {
     dml::BindingProperties* STDMETHODCALLTYPE GetBindingProperties(dml::BindingProperties* returned) override {
         *returned = {0, 0, 0};
         return returned;
@@ -103,7 +110,7 @@ dml::BufferBinding buffer(const dml::BindingDesc* desc) {
     return found.empty() ? dml::BufferBinding{} : found.front();
 }
 
-struct Table : Child<dml::IBindingTable> {
+struct Table : Part<dml::IBindingTable> {
     explicit Table(const dml::BindingTableDesc* desc) : of(desc ? dynamic_cast<Compiled*>(desc->dispatchable) : nullptr) {}
 
     void STDMETHODCALLTYPE BindInputs(UINT count, const dml::BindingDesc* descs) override { bind(bound.inputs, count, descs, 2); }
@@ -233,12 +240,19 @@ struct Device : Object<dml::IDevice1> {
 
     /// An object, or what a removed device gives.
     template <class T> HRESULT give(T* made, void** out) {
-        *out = removed ? nullptr : made;
+        if (out) *out = removed ? nullptr : made;
         return removed ? DXGI_ERROR_DEVICE_REMOVED : S_OK;
     }
 
     Recorder recorder;
 };
+
+Device* latest = nullptr;
+
+HRESULT give_device(void** out) {
+    if (out) *out = static_cast<dml::IDevice1*>(latest);
+    return S_OK;
+}
 
 }  // namespace
 
@@ -253,8 +267,8 @@ bool is_computing() {
 HRESULT create_computing(void** out) {
     removed = false;
     own_thread = GetCurrentThreadId();
-    *out = static_cast<dml::IDevice1*>(new Device);
-    return S_OK;
+    latest = new Device;
+    return give_device(out);
 }
 
 }  // namespace fake

@@ -317,4 +317,8 @@ extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(ID3D12Device* d
     return S_OK;
 }
 
+extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice(ID3D12Device* d3d12, UINT flags, REFIID iid, void** out) {
+    return DMLCreateDevice1(d3d12, flags, 0x1000, iid, out);
+}
+
 BOOL WINAPI DllMain(HINSTANCE, DWORD reason, void*) { return reason != DLL_PROCESS_ATTACH || !is("load-fails"); }

@@ -25,8 +25,9 @@ from dmlcts.conformance.backends.directml.stack import (
     sha256_of,
 )
 from dmlcts.conformance.backends.directml.windows import host_command
-from dmlcts.conformance.backends.process.process import Pieces, ProcessBackend, T, split_command
+from dmlcts.conformance.backends.process.process import ProcessBackend, T, split_command
 from dmlcts.conformance.backends.process.protocol import Header
+from dmlcts.conformance.backends.process.streams import Pieces
 from dmlcts.reports.record.versions import replaced_text
 
 START = 60.0

@@ -16,10 +16,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from io import FileIO
-from queue import Empty, SimpleQueue
-from threading import TIMEOUT_MAX, Thread
+from queue import Empty
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from dmlcts.conformance.backends.backend import (
     CRASHED,
@@ -54,14 +53,13 @@ from dmlcts.conformance.backends.process.protocol import (
     run_request,
 )
 from dmlcts.conformance.backends.process.standard_error import KEPT, StandardError, text_of
+from dmlcts.conformance.backends.process.streams import Pieces, StreamThread, widen, write_pieces
 from dmlcts.spec.reading.loader import load
 
 T = TypeVar("T")
-Pieces = Sequence[bytes | memoryview]
 Place = Callable[[Header, int], list[memoryview]]
 
 KILLED = "was killed"
-PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
 """Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
 PATIENCE, QUIET = 4.0, 10.0
@@ -109,6 +107,8 @@ class ProcessBackend:
     request for a dispatch and a number; ``shown`` is what the user called the backend; ``closed`` is the exit code after ``close``.
     """
 
+    _protocol = 1
+
     def __init__(
         self,
         argv: Sequence[str],
@@ -121,7 +121,6 @@ class ProcessBackend:
         self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
         self._closed, self._start_limit = closed, timeout
         self._host: _Host | None = None
-        self._protocol = 0
         self._number = 0
         began = monotonic()
         try:
@@ -283,8 +282,8 @@ class _Host:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         stdin, stdout, stderr = (cast(FileIO, s) for s in (self.popen.stdin, self.popen.stdout, self.popen.stderr))
-        _widen(stdin)
-        _widen(stdout)
+        widen(stdin)
+        widen(stdout)
         self.source = RawStream(stdout)
         self.stderr = StandardError(stderr)
         self.answered = 0
@@ -293,8 +292,8 @@ class _Host:
         self.call: int | None = None
         self.begun = self.worked = 0.0
         self.at = ""
-        self.writer, self.reader = _Worker(stdin), _Worker(stdout)
-        self.listener = _Worker(stderr)
+        self.writer, self.reader = StreamThread(stdin), StreamThread(stdout)
+        self.listener = StreamThread(stderr)
         self.listener.submit(self.stderr.follow)
 
     def read_description(self, header: Header) -> BackendInfo:
@@ -312,7 +311,7 @@ class _Host:
         pieces = parts(request)
         self.begun, self.worked, self.at = monotonic(), float("-inf"), ""
         self.call = None
-        self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
+        self.writer.submit(lambda: write_pieces(cast(FileIO, self.popen.stdin), pieces))
         self.reader.submit(lambda: _read(self.source, place, lambda header, length: self._is_progress(header, length, number)))
         header = self._answer(limit)
         try:
@@ -355,7 +354,7 @@ class _Host:
     def end(self, grace: float, farewell: Pieces = ()) -> str:
         """Ends it, by force after ``grace`` seconds; returns how it ended."""
         if farewell:
-            self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), farewell))
+            self.writer.submit(lambda: write_pieces(cast(FileIO, self.popen.stdin), farewell))
             self.writer.stop()
         try:
             ended = _exit_text(self.popen.wait(grace))
@@ -383,53 +382,10 @@ class _Host:
             self.popen.kill()
 
 
-class _Worker:
-    """A thread that does one task at a time on a stream, and closes the stream when it is stopped, as no other thread can."""
-
-    def __init__(self, stream: FileIO) -> None:
-        self.stream = stream
-        self.tasks: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
-        self.results: SimpleQueue[Any] = SimpleQueue()
-        self.thread = Thread(target=self._work, daemon=True)
-        self.thread.start()
-
-    def _work(self) -> None:
-        while (task := self.tasks.get()) is not None:
-            try:
-                result = task()
-            except Exception as error:  # any exception goes to the waiting thread
-                result = error
-            del task  # it holds the resources of a case
-            self.results.put(result)
-            del result
-        with suppress(OSError):
-            self.stream.close()
-
-    def submit(self, task: Callable[[], Any]) -> None:
-        self.tasks.put(task)
-
-    def result(self, deadline: float) -> Any:
-        """What the task returned or raised. Raises Empty at the deadline."""
-        result = self.results.get(timeout=min(max(0.0, deadline - monotonic()), TIMEOUT_MAX))
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def stop(self) -> None:
-        self.tasks.put(None)
-
-
 def _ending_with_the_suite() -> Callable[[], object] | None:
     """For the child between fork and exec: the kernel kills it when the thread that started it ends, even if the suite is killed. Linux only."""
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
     return prctl and (lambda: prctl(1, signal.SIGKILL))  # type: ignore[attr-defined,unused-ignore]  # PR_SET_PDEATHSIG
-
-
-def _write(stream: FileIO, pieces: Pieces) -> None:
-    for piece in pieces:
-        view = memoryview(piece)
-        while len(view):
-            view = view[stream.write(view) :]
 
 
 def _read(source: RawStream, place: Place, is_progress: Callable[[Header, int], bool]) -> Header:
@@ -439,15 +395,6 @@ def _read(source: RawStream, place: Place, is_progress: Callable[[Header, int], 
     for view in place(header, length):
         source.fill(view)
     return header
-
-
-def _widen(stream: FileIO) -> None:
-    """Enlarges a pipe's buffer, so that a large tensor needs fewer context switches. Linux only; may fail."""
-    if sys.platform == "linux":
-        import fcntl
-
-        with suppress(OSError):
-            fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 
 def _exit_text(code: int) -> str:

@@ -146,7 +146,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
     "--require",
     multiple=True,
     metavar="WHAT",
-    help="an operator, a data type, OPERATOR/TYPE, `validation` (of invalid descs) or a profile file (YAML): unsupported there is a failure; "
+    help="an operator, a data type, OPERATOR/TYPE, `api` or a promise, `validation` (of invalid descs) or a profile file (YAML): unsupported there is a failure; "
     "may be repeated",
 )
 @waivers_option
@@ -181,7 +181,7 @@ def command(
 ) -> None:
     """Runs cases on a backend and writes results.jsonl, claim.json, junit/*.xml, ctrf/*.json, summary.md and index.html to the output folder.
 
-    With OPERATORs, only their cases. Cases run as soon as those of the first operator are made.
+    With OPERATORs, only their cases; `api`, an area of the API or a promise (DEV-1) selects promises (docs/sequences.md). Cases run as soon as those of the first operator are made.
 
     Results are kept in any event: after Ctrl-C or another signal the reports list what was not run. If a run was killed, `dmlcts report`
     writes its reports.

@@ -18,9 +18,9 @@ from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.sequences.calls import Call, Reply
-from dmlcts.conformance.sequences.graphs.compose import CompiledGraph, Made, Place, Run
+from dmlcts.conformance.sequences.calls.slots import slots_of
+from dmlcts.conformance.sequences.compose import CompiledGraph, Made, Place, Run
 from dmlcts.conformance.sequences.perform import Performer
-from dmlcts.conformance.sequences.slots import slots_of
 from dmlcts.generator.suite.graphs.draw import usable_operators
 from dmlcts.spec.model.desc import field_of
 from dmlcts.spec.reading.loader import family_of, load

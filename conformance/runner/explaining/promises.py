@@ -1,10 +1,11 @@
-"""What explains broken promises of the API: a call that all of them make and no promise that is kept, or an area.
+"""What explains broken promises of the API: a call that they make and hardly any promise that is kept, a flag, a function, or an area.
 
 A single broken promise explains itself: its message names the call.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from dmlcts.conformance.sequences.call_json import call_name
@@ -18,7 +19,7 @@ _LEAST = 2
 
 
 def explain_promises(results: Iterable[Result]) -> list[Explanation]:
-    """The explanations of each status, those of most promises first, and how many promises they leave."""
+    """The explanations of each status, those of most promises first."""
     known = {promise.id: promise for promise in promises()}
     ran = [(known[result.case], result.status) for result in results if result.case in known]
     kept = [promise for promise, status in ran if status in (PASS, UNEXPECTED_PASS)]
@@ -27,20 +28,19 @@ def explain_promises(results: Iterable[Result]) -> list[Explanation]:
 
 def _of_status(status: str, broken: Sequence[Promise], kept: Sequence[Promise]) -> Iterable[Explanation]:
     """What sets broken promises apart from those that are kept: the reason that explains most of those left, again and again."""
-    passing, left = frozenset[str]().union(*map(_traits, kept)), list(broken)
-    while reasons := {trait for promise in left for trait in _traits(promise)} - passing:
-        best = max(sorted(reasons), key=lambda trait: sum(trait in _traits(promise) for promise in left))
+    passing, left = Counter(trait for promise in kept for trait in _traits(promise)), list(broken)
+    while kept and len(left) >= _LEAST:
+        failing = Counter(trait for promise in left for trait in _traits(promise))
+        best = max(sorted(failing), key=lambda trait: failing[trait] - 2 * passing[trait])
+        if failing[best] < max(_LEAST, 2 * passing[best]):
+            return
         having = sum(best in _traits(promise) for promise in broken)
-        rest = [promise for promise in left if best not in _traits(promise)]
-        if len(left) - len(rest) < _LEAST or not kept:
-            break
         outside = len(broken) - having
         yield Explanation(
-            API, status, PROMISE, (best,), having, having, len(kept) + outside, outside, len(left) - len(rest), len(broken)
-        )
-        left = rest
-    if len(left) >= _LEAST:
-        yield Explanation(API, status, PROMISE, (), 0, 0, 0, 0, len(left), len(broken), left=len(left))
+            API, status, PROMISE, (best,), having + passing[best], having, len(kept) - passing[best] + outside, outside, failing[best],
+            len(broken),
+        )  # fmt: skip
+        left = [promise for promise in left if best not in _traits(promise)]
 
 
 def _traits(promise: Promise) -> frozenset[str]:

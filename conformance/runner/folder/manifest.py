@@ -16,7 +16,7 @@ from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.inputs import inputs_of
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.screen.terminal import command_text
-from dmlcts.conformance.sequences.promises.profile import profile_names
+from dmlcts.conformance.sequences.promises.profile import profile_called, profile_names
 from dmlcts.reports.record.record import API, NOT_RUN, Manifest, RecordError, Result
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.promises import spec_files, spec_version
@@ -106,8 +106,17 @@ def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str]
         spec_files=spec_files(),
         required=list(options.required),
         left_out=options.left_out,
+        profile=_profile_of(options),
         waivers=[{"file": Path(file).name, "sha256": sha256(Path(file).read_bytes()).hexdigest()} for file in options.waivers],
     )
+
+
+def _profile_of(options: RunOptions) -> dict[str, str]:
+    """The profile of the API that a run is of; empty if it is of none."""
+    if options.network not in profile_names():
+        return {}
+    profile = profile_called(options.network)
+    return {"name": profile.name, "client": profile.client, "able": profile.able}
 
 
 def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:

@@ -40,7 +40,7 @@ def select_promises(options: RunOptions, ids: Iterable[str] | None = None) -> li
         UsageError: there is no promise with such an id.
     """
     if ids is not None:
-        return [_promise(each) for each in ids]
+        return [promise_named(each) for each in ids]
     if options.network in profile_names():
         return [promise for promise in profile_called(options.network).promises if _is_wanted(promise, options)]
     named = {name for pattern in options.operators for name in promises_named(pattern)}
@@ -62,7 +62,8 @@ def find_promise(case_id: str) -> Promise:
     return found[case_id]
 
 
-def _promise(case_id: str) -> Promise:
+def promise_named(case_id: str) -> Promise:
+    """The promise whose id a user gave. Raises UsageError."""
     try:
         return find_promise(case_id)
     except KeyError as error:

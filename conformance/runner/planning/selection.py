@@ -76,8 +76,9 @@ class Selection:
 
     def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> RunPlan:
         """The plan that runs the cases; ``done`` are those with a result from before. ``folder`` is the journal."""
-        most = 1 if stops_early(self.options) else self.options.maxfail
-        return RunPlan(self.operators, watcher, done, most, None if self.options.keep_going else Breaker())
+        stops = stops_early(self.options)
+        breaker = None if self.options.keep_going else Breaker()
+        return RunPlan(self.operators, watcher, done, 1 if stops else self.options.maxfail, breaker, one_by_one=stops)
 
     def _at_level(self, operator: str, level: str) -> list[Case]:
         given = self.options

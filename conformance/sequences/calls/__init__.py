@@ -30,6 +30,7 @@ from dmlcts.conformance.sequences.calls.call import (
     Size,
     SizeOf,
     Slot,
+    code_name,
     code_number,
 )
 from dmlcts.conformance.sequences.calls.graph import CompileGraph
@@ -338,14 +339,15 @@ class Meet(Call):
 
 
 CALLS: tuple[type[Call], ...] = (
-    *(CreateDevice, TryDevice, CheckFeature, GetParent, RemoveParent),
-    *(CheckLevels, CheckDataType, GetRemovedReason, Evict, MakeResident),
-    *(CreateOperator, TryOperator, TryType, TryCompile, Compile, CompileGraph, CreateInitializer, ResetInitializer, GetProperties),
-    *(CreateHeap, CreateTable, ResetTable, BindInputs, BindOutputs, BindTemporary, BindPersistent, BindNothing),
-    *(CreateResource, CreatePlainResource, Write, Read),
-    *(CreateList, Record, CreateOtherList, RecordNothing, Barrier, Close, Submit, Wait),
-    *(QueryInterface, AddReference, Release, SetName, SetNoName),
-    *(GetDevice, SetPrivateData, SetPrivateInterface, GetPrivateData, Meet),
+    *(CreateDevice, CheckLevels, CheckDataType, GetRemovedReason, Evict, MakeResident),
+    *(CreateOperator, Compile, CompileGraph, CreateInitializer, ResetInitializer, GetProperties),
+    *(CreateHeap, CreateTable, ResetTable, BindInputs, BindOutputs, BindTemporary, BindPersistent),
+    *(CreateResource, Write, Read),
+    *(CreateList, Record, Barrier, Close, Submit, Wait),
+    *(QueryInterface, AddReference, Release, SetName),
+    *(GetDevice, GetParent, SetPrivateData, SetPrivateInterface, GetPrivateData, Meet),
+    *(TryDevice, TryOperator, TryType, TryCompile, CheckFeature),
+    *(BindNothing, RecordNothing, SetNoName, CreatePlainResource, CreateOtherList, RemoveParent),
 )
 """Every call."""
 
@@ -415,5 +417,6 @@ __all__ = [
     "TryType",
     "Wait",
     "Write",
+    "code_name",
     "code_number",
 ]

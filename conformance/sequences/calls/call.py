@@ -16,6 +16,7 @@ _CODES = {
     "E_NOINTERFACE": 0x80004002,
     "E_NOTIMPL": 0x80004001,
     "E_OUTOFMEMORY": 0x8007000E,
+    "DXGI_ERROR_INVALID_CALL": 0x887A0001,
     "DXGI_ERROR_DEVICE_REMOVED": 0x887A0005,
     "DXGI_ERROR_MORE_DATA": 0x887A0003,
     "DXGI_ERROR_NOT_FOUND": 0x887A0002,
@@ -25,12 +26,20 @@ _CODES = {
 """HRESULTs by name."""
 
 
+_NAMES: dict[int | str, str] = {number: name for name, number in _CODES.items()}
+
+
 def code_number(code: str) -> int | str:
     """The number of an HRESULT, by its name or as ``0x80070057``; the text itself if it is neither."""
     try:
         return _CODES[code] if code in _CODES else int(code, 16)
     except ValueError:
         return code
+
+
+def code_name(code: str) -> str:
+    """An HRESULT by its name, if it has one here, whichever way it is given."""
+    return _NAMES.get(code_number(code), code)
 
 
 DEVICE = 0

@@ -28,8 +28,8 @@ from dmlcts.conformance.sequences.calls import (
     SizeOf,
     Slot,
 )
+from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
 from dmlcts.conformance.sequences.script import GUARD, NAN, Reading, Script
-from dmlcts.conformance.sequences.slots import is_owned, slots_of
 from dmlcts.generator.case.inputs import array
 from dmlcts.generator.suite.graphs.graph import Constant, Given, Graph, Made
 from dmlcts.spec.model.desc import TensorDesc

@@ -8,7 +8,7 @@ from time import perf_counter
 from dmlcts.conformance.backends.backend import Backend, BackendFault
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to
 from dmlcts.conformance.sequences.call_json import call_name
-from dmlcts.conformance.sequences.calls import Call, Reply
+from dmlcts.conformance.sequences.calls import OK, Call, Reply, code_name
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.conformance.sequences.promises.promise import MISUSE, UNDEFINED, Promise
 from dmlcts.conformance.sequences.takes_part import end_host, perform_on
@@ -22,6 +22,8 @@ CALL, CODE = "call", "code"
 def execute_promise(promise: Promise, backend: Backend, timeout: float | None = None) -> Result:
     """Performs and judges a promise. ``timeout`` limits each dispatch, in seconds. Never raises for what the backend does."""
     started = perf_counter()
+    if promise.limit is not None:
+        timeout = promise.limit if timeout is None else min(timeout, promise.limit)
     outcome, grade = promise_outcome(promise, backend, timeout)
     return promise_result(promise, outcome, perf_counter() - started, grade)
 
@@ -56,15 +58,21 @@ def promise_outcome(promise: Promise, backend: Backend, timeout: float | None = 
     perform = perform_on(backend, timeout)
     if perform is None:
         return Outcome(UNSUPPORTED, "the backend has no sequences", undeclared=SEQUENCES), ""
-    if promise.severity == MISUSE and isinstance(getattr(perform, "__self__", None), Performer):
+    if isinstance(getattr(perform, "__self__", None), Performer) and _is_about_refusal(promise):
         return Outcome(UNSUPPORTED, "the suite performs the calls here, and not the implementation", undeclared=SEQUENCES), ""
     replies: list[Reply] = []
     failure = attempt_to(lambda: replies.extend(perform(list(promise.calls))))
-    if promise.isolated and (problem := _end_of(backend)) and failure is None:
-        failure = Outcome(ERROR, f"after its calls {problem}")
     if failure is not None and failure.status == UNSUPPORTED:
         failure.undeclared = SEQUENCES
-    return (failure, "") if failure else _judge(promise, replies)
+    outcome, remark = (failure, "") if failure else _judge(promise, replies)
+    if promise.isolated and outcome.status != UNSUPPORTED and (problem := _end_of(backend)) and outcome.status == PASS:
+        return Outcome(ERROR, f"after its calls {problem}"), ""
+    return outcome, remark
+
+
+def _is_about_refusal(promise: Promise) -> bool:
+    """Whether a promise says what is refused: the suite, where it performs the calls itself, refuses nothing."""
+    return promise.severity == MISUSE or any(each.removes or OK not in each.codes for each in promise.expected)
 
 
 def _end_of(backend: Backend) -> str:
@@ -97,4 +105,4 @@ def _place(index: int, call: Call) -> str:
 
 def _refusal(where: str, reply: Reply) -> str:
     """How a call of a misuse was refused; empty if it was not."""
-    return "" if reply.is_ok else f"{where} {'removed the device' if reply.removed else f'gave {reply.code}'}"
+    return "" if reply.is_ok else f"{where} {'removed the device' if reply.removed else f'gave {code_name(reply.code)}'}"

@@ -1,4 +1,4 @@
-"""Profiles of the API: which promises a client relies on, in the order in which it comes to them, as data: a file of the folder ``profiles`` each.
+"""Profiles of the API: which promises a client relies on, in the order in which it comes to them, as data: a file of the folder ``clients`` each.
 
 A profile says what its client is ``able`` to do where all promises are kept, and whether a run of it ``stops`` at the first that is not.
 """
@@ -28,7 +28,7 @@ class Profile:
 
 def profiles_folder() -> Path:
     """The folder of the files."""
-    return Path(__file__).parent / "profiles"
+    return Path(__file__).parent / "clients"
 
 
 @cache

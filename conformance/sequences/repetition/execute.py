@@ -49,6 +49,9 @@ def sequence_outcome(case: Case, backend: Backend, info: BackendInfo, timeout: f
             UNSUPPORTED, f"{info.name} has no sequences: its host speaks version 1 of the protocol", undeclared=SEQUENCES
         )
     repetition = repetition_of(case, timeout)
+    for turn in repetition.turns:  # one may be of another operator, which copies what the first gave
+        if (excluded := undeclared_outcome(turn.case, info)) is not None:
+            return excluded
     replies: list[Reply] = []
     failure = attempt_to(lambda: replies.extend(_check_replies(perform(repetition.script.calls), repetition.script.calls)))
     return failure or _find_refusal(repetition.script.calls, replies) or _judge(repetition, replies, info)

@@ -29,6 +29,14 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
     return Performer(backend, timeout).perform
 
 
+def performs_itself(backend: Backend) -> bool:
+    """Whether a backend performs sequences itself: where the suite does it, on single dispatches, they say nothing about devices, binding or recording."""
+    whole = _without_watchers(backend)
+    if isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend):
+        return whole.protocol > 1
+    return hasattr(whole, "perform")
+
+
 def end_host(backend: Backend) -> None:
     """Ends the process of a backend that has one: it starts another when it is asked again. Raises BackendFault if it does not end in order."""
     whole = _without_watchers(backend)

@@ -7,7 +7,7 @@ levels and interfaces are what the API takes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendFault
@@ -21,7 +21,7 @@ from dmlcts.conformance.backends.process.protocol import (
     wire_operator,
 )
 from dmlcts.conformance.sequences.call_json import call_name, write_call
-from dmlcts.conformance.sequences.calls import OK, Call, CreateDevice, CreateResource, QueryInterface, Read, Reply, Submit, Write
+from dmlcts.conformance.sequences.calls import OK, Call, CheckFeature, CreateResource, Read, Reply, Size, Submit
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.untrusted import sanitize
@@ -42,9 +42,10 @@ INTERFACES: Mapping[str, str] = {
     "IDMLCompiledOperator": "6b15e56a-bf5c-4902-92d8-da3a650afea4",
     "IDMLOperatorInitializer": "427c1113-435c-469c-8676-4d5dd072f813",
     "IDMLBindingTable": "29c687dc-de74-4e3b-ab00-1168f2fc3cfc",
+    "ID3D12Device": "189819f1-1db6-4b57-be54-1821339b85f7",
     "IDMLCommandRecorder": "e6857a76-2e3e-4fdd-bff4-5d2ba10fb453",
 }
-"""Identifiers of interfaces by name."""
+"""Identifiers of interfaces by name: what GetParentDevice is asked for is Direct3D 12's."""
 
 UNKNOWN_INTERFACE = "6e6f6e65-0000-4000-8000-000000000000"
 """What is asked for under a name that is no interface: no object has it."""
@@ -57,7 +58,7 @@ def perform_on_host(backend: ProcessBackend, calls: list[Call], timeout: float |
         Unsupported: the host answered so. BackendFault: as ``ProcessBackend.ask``, with the call in which a crash or a hang happened.
         WireError, KeyError: a desc cannot be sent.
     """
-    answer = _Answer(calls)
+    answer = Answer(calls)
     submissions = sum(isinstance(call, Submit) for call in calls)
     limit = None if timeout is None else timeout * max(1, submissions)
     try:
@@ -72,7 +73,7 @@ def perform_on_host(backend: ProcessBackend, calls: list[Call], timeout: float |
 
 def perform_request(calls: Sequence[Call], number: int) -> list[bytes | memoryview]:
     """The request in pieces to be written in order. Raises WireError and KeyError."""
-    pieces: list[bytes | memoryview] = [call.data for call in calls if isinstance(call, Write)]
+    pieces: list[bytes | memoryview] = [data for call in calls for data in bytes_of(call).values()]
     header = {"request": "perform", "id": number, "calls": [wire_call(call) for call in calls]}
     return [frame(header, sum(map(len, pieces))), *pieces]
 
@@ -84,13 +85,18 @@ def wire_call(call: Call) -> dict[str, Any]:
         found["desc"] = wire_operator(call.desc, load)  # type: ignore[attr-defined]
     if "flags" in found and isinstance(found["flags"], list):
         found["flags"] = sum(abi().execution_flags[name] for name in found["flags"])
-    if isinstance(call, CreateDevice) and call.level:
-        found["level"] = _level(call.level)
-    if isinstance(call, Write):
-        found["data"] = {"size": len(call.data)}
-    if isinstance(call, QueryInterface):
-        found["iid"] = INTERFACES.get(call.interface, UNKNOWN_INTERFACE)
+    if "level" in found:
+        found["level"] = _level(found["level"])
+    found |= {member: {"size": len(data)} for member, data in bytes_of(call).items()}
+    if "interface" in found:
+        found["iid"] = INTERFACES.get(found["interface"], UNKNOWN_INTERFACE)
     return found
+
+
+def bytes_of(call: Call) -> dict[str, bytes]:
+    """The bytes of a call that go into the payload, by member: one at most."""
+    named = ((member, getattr(call, member, None)) for member in ("data", "query", "content"))
+    return {member: data for member, data in named if data is not None}
 
 
 def _level(name: str) -> int:
@@ -99,19 +105,19 @@ def _level(name: str) -> int:
     return int(major) << 12 | int(minor) << 8
 
 
-class _Answer:
+class Answer:
     """The answer to one request: where its bytes go, and its replies."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls = calls
-        self.sizes = {call.makes: call.size for call in calls if isinstance(call, CreateResource)}
+        self.wanted = _read_sizes(calls)
         self.bytes: dict[int, bytearray] = {}
 
     def places(self, header: Header, length: int, number: int) -> list[memoryview]:
         """The places of the payload: the bytes of each reply to a read. Raises ProtocolError."""
         check_id(header, number)
         if header.get("status") == "ok":
-            for index, reply in enumerate(self._given(header)):
+            for index, reply in enumerate(self._replies_in(header)):
                 if "size" in reply:
                     self.bytes[index] = bytearray(self._size(index, reply["size"]))
         expected = sum(map(len, self.bytes.values()))
@@ -124,9 +130,9 @@ class _Answer:
         if header.get("status") == "rejected":
             raise ProtocolError("the answer to perform is rejected; each reply has its own code")
         raise_status(header)
-        return [self._reply(index, given) for index, given in enumerate(self._given(header))]
+        return [self._reply(index, given) for index, given in enumerate(self._replies_in(header))]
 
-    def _given(self, header: Header) -> list[dict[str, Any]]:
+    def _replies_in(self, header: Header) -> list[dict[str, Any]]:
         given = header.get("replies")
         if not isinstance(given, list) or len(given) != len(self.calls):
             count = f"{len(given)} replies" if isinstance(given, list) else "no replies"
@@ -146,12 +152,9 @@ class _Answer:
 
     def _size(self, index: int, size: int) -> int:
         """How many bytes a reply has, if that is what was asked for. Raises ProtocolError."""
-        call = self.calls[index]
-        if not isinstance(call, Read):
+        if index not in self.wanted:
             raise ProtocolError(f"{self._where(index)} has bytes, and is none to a read")
-        whole = self.sizes.get(call.resource)
-        rest = max(0, whole - call.offset) if isinstance(whole, int) else None
-        wanted = rest if call.size is None else call.size
+        wanted = self.wanted[index]
         if (wanted is not None and size != wanted) or size > MOST_READ:
             raise ProtocolError(
                 f"{self._where(index)} has {size} bytes, and {MOST_READ if wanted is None else wanted} were asked for"
@@ -161,10 +164,26 @@ class _Answer:
     def _reply(self, index: int, given: Mapping[str, Any]) -> Reply:
         unsupported = sanitize.line(given.get("unsupported", ""))
         code = given.get("code", OK)
-        if isinstance(self.calls[index], Read) and not unsupported and code == OK and "size" not in given:
+        if index in self.wanted and not unsupported and code == OK and "size" not in given:
             raise ProtocolError(f"{self._where(index)} has no bytes")
         value = bytes(self.bytes[index]) if "size" in given else given.get("value")
         return Reply(code, value, given.get("removed", False), sanitize.line(given.get("message", "")), unsupported)
+
+
+def _read_sizes(calls: Sequence[Call]) -> dict[int, int | None]:
+    """How many bytes each read, or look at a feature, is to give, by its place; None where only the implementation knows."""
+    sizes: dict[int, Size] = {}
+    found: dict[int, int | None] = {}
+    for index, call in enumerate(calls):
+        if isinstance(call, CreateResource):
+            sizes[call.makes] = call.size
+        elif isinstance(call, Read):
+            whole = sizes.get(call.resource)
+            rest = max(0, whole - call.offset) if isinstance(whole, int) else None
+            found[index] = rest if call.size is None else call.size
+        elif isinstance(call, CheckFeature) and call.size is not None:
+            found[index] = call.size
+    return found
 
 
 def _is_value(value: object) -> bool:
@@ -174,7 +193,7 @@ def _is_value(value: object) -> bool:
     return isinstance(value, bool) or (type(value) is int and value >= 0)
 
 
-_MEMBERS = {
+_MEMBERS: Mapping[str, Callable[[Any], bool]] = {
     "code": lambda v: v == OK or (isinstance(v, str) and re.fullmatch(r"0x[0-9A-Fa-f]{8}", v) is not None),
     "value": _is_value,
     "size": lambda v: type(v) is int and v >= 0,

@@ -12,8 +12,12 @@ from commands import dmlcts
 
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import selection_of
+from dmlcts.conformance.runner.run import without_foreign_promises
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.sequences.promises.profile import profile_called, read_profile
 from dmlcts.conformance.sequences.promises.promise import promises
-from dmlcts.reports.record.record import API, ERROR, FAIL, PASS, PROMISE, UNSUPPORTED, WAIVED, Record, read_record
+from dmlcts.reports.record.record import API, ERROR, FAIL, NOT_RUN, PASS, PROMISE, UNSUPPORTED, WAIVED, Record, read_record
+from dmlcts.spec.reading.document import SpecError
 
 NAMES = [promise.name for promise in promises()]
 
@@ -62,6 +66,13 @@ def test_a_run_of_all_has_them_and_a_first_look_has_not() -> None:
     assert API not in selection_of(RunOptions(network="resnet50")).operators
 
 
+@pytest.mark.parametrize(("backend", "performs"), [("inprocess:faithful:Faithful", True), ("reference", False)])
+def test_a_run_of_all_asks_those_who_perform_the_calls_themselves(hosts_at_hand: None, backend: str, performs: bool) -> None:
+    with Session(RunOptions(backend=backend)) as session:
+        for options, is_in in ((RunOptions(), performs), (RunOptions(operators=("api",)), True)):
+            assert (API in without_foreign_promises(selection_of(options), session).operators) == is_in
+
+
 def test_an_expression_selects_by_id() -> None:
     selection = selection_of(RunOptions(operators=("api",), expression="DEV-1 or FEA and not FEA-1"))
     assert "api/DEV-1" in [case.id for case in selection.work(API)]
@@ -99,7 +110,7 @@ def test_who_gives_what_they_expect_keeps_all(hosts_at_hand: None, tmp_path: Pat
     record = ran(tmp_path, "api", "--backend", "inprocess:faithful:Faithful", code=0)
     assert set(statuses(record).values()) == {PASS}
     assert {(result.operator, result.kind, result.data_type) for result in record.results} == {(API, PROMISE, "")}
-    assert claim(tmp_path)["claim"] == f"keeps the {len(NAMES)} promises of the API, within the cases that 'api' selects"
+    assert claim(tmp_path)["claim"] == f"keeps all {len(NAMES)} promises of the API, within the cases that 'api' selects"
 
 
 def test_who_refuses_everything_keeps_what_forbids_misuse_alone(hosts_at_hand: None, tmp_path: Path) -> None:
@@ -125,7 +136,7 @@ def test_a_broken_promise_names_the_call_and_is_explained(hosts_at_hand: None, t
 
 def test_promises_say_nothing_about_what_operators_compute(hosts_at_hand: None, tmp_path: Path) -> None:
     """Without a case of an operator that passes, kept promises are not enough."""
-    ran(tmp_path, "api", "ABS", "--backend", "inprocess:faithful:Faithful", code=1)
+    ran(tmp_path, "api", "ABS", "--backend", "inprocess:faithful:Faithful", code=4)
     documented, about_the_api = claim(tmp_path)["statements"]
     assert (documented["claim"], about_the_api["holds"]) == ("", True)
 
@@ -171,7 +182,7 @@ def test_a_waiver_excuses_a_promise(hosts_at_hand: None, tmp_path: Path) -> None
     waivers.write_text(json.dumps({"waivers": entries}), encoding="utf-8")
     record = ran(tmp_path / "out", "api", "--backend", "inprocess:faithful:Volatile", "--waivers", waivers, code=0)
     assert {name for name, status in statuses(record).items() if status == WAIVED} == {"REC-3", "REC-4"}
-    assert f"keeps {len(NAMES) - 2} of the {len(NAMES)} promises of the API" in claim(tmp_path / "out")["claim"]
+    assert f"keeps {len(NAMES) - 2} of {len(NAMES)} promises of the API" in claim(tmp_path / "out")["claim"]
 
 
 def test_each_report_has_them(hosts_at_hand: None, tmp_path: Path) -> None:
@@ -186,3 +197,55 @@ def test_several_processes_and_a_run_again_of_what_failed(hosts_at_hand: None, t
     ran(tmp_path, "api", "-n", "2", "--backend", "inprocess:faithful:Volatile", code=1)
     record = ran(tmp_path / "again", "--rerun-failed", tmp_path, code=1)
     assert set(statuses(record)) == {"REC-3", "REC-4"}
+
+
+# Profiles
+
+
+def test_a_profile_selects_its_promises_in_its_order(hosts_at_hand: None, tmp_path: Path) -> None:
+    record = ran(tmp_path, "--profile", "onnxruntime", "--backend", "inprocess:faithful:Faithful", code=0)
+    assert [result.case for result in record.results] == [promise.id for promise in profile_called("onnxruntime").promises]
+    assert claim(tmp_path)["sentence"].endswith(" ONNX Runtime's DirectML provider can run operators on it.")
+
+
+def test_a_summary_says_that_a_client_cannot_run(hosts_at_hand: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran(tmp_path, "--profile", "onnxruntime", "--backend", "inprocess:faithful:Volatile", code=1)
+    assert "provider cannot run operators on it: api/REC-3 is broken, and 1 more." in claim(tmp_path)["sentence"]
+    assert "ne-directml-dml_execution_flags.md" in capsys.readouterr().out
+
+
+def test_what_could_not_be_tried_leaves_the_question_open(tmp_path: Path) -> None:
+    ran(tmp_path, "--profile", "onnxruntime", code=0)
+    assert "is not known: 8 promises could not be tried, the first is api/DEV-1." in claim(tmp_path)["sentence"]
+
+
+def test_first_light_stops_at_the_first_broken_promise(
+    hosts_at_hand: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = ran(tmp_path, "--profile", "first-light", "--backend", "inprocess:faithful:Refusing", code=1)
+    assert [result.status for result in record.results] == [FAIL, *[NOT_RUN] * (len(record.results) - 1)]
+    printed = capsys.readouterr().out
+    assert "/nf-directml-dmlcreatedevice.md" in printed
+    assert "DEV-1 " not in printed
+
+
+def test_an_unknown_profile_is_an_error_that_names_those_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dmlcts("run", "--profile", "first-lite", "--out", tmp_path) == 2
+    assert "first-light, onnxruntime" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("DEV-1", "DEV-111", "there is no promise 'DEV-111'"),
+        ("able: run", "abel: run", "able"),
+        ("[DEV-1]", "[DEV-1, DEV-1]", "promises"),
+    ],
+)
+def test_what_is_wrong_with_a_profile_is_named(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    text = "description: mine\nclient: It\nable: run\npromises: [DEV-1]\n"
+    assert old in text
+    file = tmp_path / "mine.yaml"
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(SpecError, match=problem):
+        read_profile(file)

@@ -34,19 +34,29 @@ REMOVED = "0x887A0005"
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
-    """Opens the host on a fake of this mode, once for all tests; it is closed at the end."""
+def fake(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives the path of a fake by its mode."""
     host_command(None)  # or the test is skipped
     folder = tmp_path_factory.mktemp("fake_sequences")
     built = built_fake(folder, "")
+
+    def path(mode: str) -> Path:
+        file = folder / f"{mode}.dll"
+        file.write_bytes(written(built, MODE, mode))
+        return file
+
+    return path
+
+
+@pytest.fixture(scope="module")
+def opened(fake: Callable[[str], Path]) -> Iterator[Open]:
+    """Opens the host on a fake of this mode, once for all tests; it is closed at the end."""
     backends: dict[str, ProcessBackend] = {}
     with ExitStack() as stack:
 
         def start(mode: str) -> ProcessBackend:
             if mode not in backends:
-                dll = folder / f"{mode}.dll"
-                dll.write_bytes(written(built, MODE, mode))
-                command = stack.enter_context(on_fake_d3d12(dll))
+                command = stack.enter_context(on_fake_d3d12(fake(mode)))
                 backends[mode] = ProcessBackend(command, 60.0, host_environment())
                 stack.callback(backends[mode].close)
             return backends[mode]
@@ -270,21 +280,52 @@ def test_a_number_is_free_when_the_last_reference_is_gone(opened: Open) -> None:
     assert [reply.value for reply in replies] == [None, 2, 1, b"\1" * 4, 0, None, b"\2" * 8]
 
 
+def test_calls_that_show_what_is_refused_are_performed(opened: Open) -> None:
+    calls: Calls = [
+        *setting_up(),
+        {"call": "get-device", "of": 2},
+        {"call": "try-device", "flags": 1, "level": "9_0", "interface": "IDMLDevice"},
+        {"call": "try-device"},
+        {"call": "try-operator", "desc": {**XOR, "Type": "ELEMENT_WISE_BIT_OR"}, "interface": "IDMLOperator"},
+        {"call": "try-type", "type": 999},
+        {"call": "try-compile", "operator": 1, "flags": 8, "interface": "IDMLCompiledOperator"},
+        {"call": "check-feature", "feature": 0, "query": {"hex": "01000000"}, "size": 4},
+        {"call": "get-parent"},
+        {"call": "set-private-data", "of": 2, "key": 1, "content": {"hex": "01"}},
+        {"call": "set-private-interface", "of": 2, "key": 1, "object": 1},
+        {"call": "get-private-data", "of": 2, "key": 1, "size": 1},
+        {"call": "set-no-name", "of": 2},
+        {"call": "bind-nothing", "table": 7, "what": "temporary"},
+        {"call": "create-plain-resource", "makes": 30, "size": 16},
+        {"call": "create-other-list", "makes": 31, "type": "COPY"},
+        {"call": "bind-nothing", "table": 7, "what": "outputs", "count": 0},
+        {"call": "remove-parent"},
+    ]
+    replies = perform(opened("computes"), calls)[len(setting_up()) :]
+    assert [(reply.code, reply.value) for reply in replies[:9]] == [
+        *(("S_OK", 0), ("S_OK", None), ("S_OK", None), ("0x80070057", None), ("0x80070057", None), ("S_OK", None)),
+        *(("S_OK", b"\1\0\0\0"), ("0x80004002", None), ("0x80004001", None)),
+    ]
+    assert [index for index, reply in enumerate(replies) if reply.removed] == [15]
+    assert replies[-1].unsupported == "RemoveDevice does not remove this Direct3D 12 device"
+    assert [reply.unsupported for reply in replies[:-1]] == [""] * 16
+
+
 # Threads
 
 
 def test_calls_of_threads_run_at_the_same_time_and_meet(opened: Open) -> None:
-    def on(thread: str, first: int) -> Calls:
-        return [
-            {"call": "create-resource", "makes": first, "size": 4, "fill": first, "thread": thread},
-            {"call": "meet", "point": "both are there", "threads": 2, "thread": thread},
-            {"call": "read", "resource": 11 - first, "thread": thread},  # the other thread's
-        ]
-
-    calls = [{"call": "wait"}, *on("one", 5), *on("other", 6), {"call": "read", "resource": 6}]
-    assert [reply.value for reply in perform(opened("computes"), calls)] == [
-        *(None, None, None, b"\6" * 4, None, None, b"\5" * 4, b"\6" * 4)
+    calls: Calls = [
+        {"call": "wait"},
+        {"call": "create-resource", "makes": 5, "size": 4, "fill": 5, "thread": "one"},
+        {"call": "create-resource", "makes": 6, "size": 4, "fill": 6, "thread": "other"},
+        *({"call": "meet", "point": "both are there", "threads": 2, "thread": thread} for thread in ("one", "other")),
+        {"call": "read", "resource": 6, "thread": "one"},
+        {"call": "read", "resource": 5, "thread": "other"},
+        {"call": "read", "resource": 6},
     ]
+    found = [reply.value for reply in perform(opened("computes"), calls)]
+    assert found == [None, None, None, None, None, b"\6" * 4, b"\5" * 4, b"\6" * 4]
 
 
 def test_a_thread_that_fails_leaves_nobody_waiting(opened: Open) -> None:
@@ -304,55 +345,52 @@ def test_a_thread_that_fails_leaves_nobody_waiting(opened: Open) -> None:
 def test_a_crash_says_in_which_call_and_the_next_sequence_has_a_new_host(opened: Open) -> None:
     backend = opened("crashes-on-thread")
     calls = [*setting_up(), {**setting_up()[10], "thread": "another"}, *execution()]
-    with pytest.raises(BackendFault, match=r"^call 13 \(bind-outputs\): the output ended .*0xC0000005") as raised:
+    with pytest.raises(BackendFault, match=r"^call 13 \(bind-outputs\): the output ended before a frame") as raised:
         perform(backend, calls)
-    assert "during call 13 (bind-outputs)" in str(raised.value.evidence)
+    assert "0xC0000005 (access violation) at " in raised.value.evidence
+    assert "during call 13 (bind-outputs)" in raised.value.evidence
     assert perform(backend, [*setting_up(), *execution()])[-1].value == RIGHT
 
 
-@pytest.mark.parametrize(
-    ("call", "status", "message"),
-    [
-        ({"call": "dance"}, "ok", "this host knows no call 'dance'"),
-        ({"call": "read", "resource": 0}, "error", "call 0 (read): object 0 is a device and not a resource"),
-        ({"call": "compile", "makes": 1}, "error", "call 0 (compile): 'operator' is missing"),
-        ({"call": "create-resource", "makes": 0, "size": 4}, "error", "call 0 (create-resource): object 0 is there already"),
-        ({"call": "create-list", "makes": 1, "type": "COPY"}, "error", "there is no type of lists 'COPY'"),
-        ({"call": "create-resource", "makes": 1, "size": {"of": 0, "size": "temporary"}}, "error", "object 0 is a device"),
-        ({"call": "query-interface", "of": 0, "iid": "x"}, "error", "iid must be 32 hexadecimal digits"),
-        ({"call": "meet", "point": "here", "threads": 2}, "error", "call 0 (meet): it names no thread"),
-        ({"call": "write", "resource": 0, "data": {"size": 1}}, "error", "the payload has 0 bytes, and the calls 1"),
-        ({"call": 5}, "error", "call must be a string"),
-    ],
-)
-def test_a_request_that_makes_no_sense_is_refused_and_says_why(
-    call: dict[str, Any], status: str, message: str, tmp_path: Path
-) -> None:
-    host_command(None)
-    dll = tmp_path / "computes.dll"
-    dll.write_bytes(written(built_fake(tmp_path, ""), MODE, "computes"))
-    with on_fake_d3d12(dll) as command:
-        (first, second), _ = answers(
-            command, [frame({"request": "perform", "id": 1, "calls": [each]}) for each in (call, {"call": "wait"})]
-        )
-    assert first["status"] == status
-    assert message in json.dumps(first)
-    assert second == {"status": "ok", "id": 2 if second["id"] == 2 else 1, "replies": [{}]}
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    ({"call": "dance"}, "ok", "this host knows no call 'dance'"),
+    ({"call": "read", "resource": 0}, "error", "call 0 (read): object 0 is a device and not a resource"),
+    ({"call": "compile", "makes": 1}, "error", "call 0 (compile): 'operator' is missing"),
+    ({"call": "create-resource", "makes": 0, "size": 4}, "error", "call 0 (create-resource): object 0 is there already"),
+    ({"call": "create-list", "makes": 1, "type": "COPY"}, "error", "there is no type of lists 'COPY'"),
+    ({"call": "create-resource", "makes": 1, "size": {"of": 0, "size": "temporary"}}, "error", "object 0 is a device"),
+    ({"call": "query-interface", "of": 0, "iid": "x"}, "error", "iid must be 32 hexadecimal digits"),
+    ({"call": "meet", "point": "here", "threads": 2}, "error", "call 0 (meet): it names no thread"),
+    ({"call": "write", "resource": 0, "data": {"size": 1}}, "error", "the payload has 0 bytes, and the calls 1"),
+    ({"call": 5}, "error", "call must be a string"),
+]
+
+
+def test_a_request_that_makes_no_sense_is_refused_and_says_why(fake: Callable[[str], Path]) -> None:
+    asked = [frame({"request": "perform", "id": number, "calls": [call]}) for number, (call, _, _) in enumerate(WRONG)]
+    asked.append(frame({"request": "perform", "id": len(WRONG), "calls": [{"call": "wait"}]}))
+    with on_fake_d3d12(fake("computes")) as command:
+        (*found, last), _ = answers(command, asked)
+    for answer, (call, status, message) in zip(found, WRONG, strict=True):
+        assert answer["status"] == status, call
+        assert message in json.dumps(answer)
+    assert last == {"status": "ok", "id": len(WRONG), "replies": [{}]}
 
 
 # Faults that no single dispatch shows
 
 
 def results(backend: ProcessBackend) -> list[Result]:
-    options = RunOptions(level="full", expression="bit_xor and sequence")
+    """Of all forms that the fake can: not the one that copies an output by another operator."""
+    options = RunOptions(level="full", expression="bit_xor and sequence and not turn")
     session = Session(options, backend)
     return [session.run(case) for case in selected_cases(options)]
 
 
 def test_no_sequence_fails_on_an_operator_that_is_right(opened: Open) -> None:
     found = results(opened("computes"))
-    assert len(found) >= 14
-    assert {result.status for result in found} == {PASS}
+    assert len(found) >= 12
+    assert [(result.case, result.message) for result in found if result.status != PASS] == []
 
 
 @pytest.mark.parametrize(

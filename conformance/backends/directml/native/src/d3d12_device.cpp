@@ -167,9 +167,9 @@ Com<ID3D12Resource> D3d12Device::committed(uint64_t size, D3D12_HEAP_TYPE type) 
         properties.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE;
         properties.MemoryPoolPreference = D3D12_MEMORY_POOL_L0;
     }
-    const auto state = custom                            ? D3D12_RESOURCE_STATE_COMMON
-                       : type == D3D12_HEAP_TYPE_UPLOAD ? D3D12_RESOURCE_STATE_GENERIC_READ
-                                                        : D3D12_RESOURCE_STATE_COPY_DEST;
+    const auto state = type == D3D12_HEAP_TYPE_UPLOAD     ? D3D12_RESOURCE_STATE_GENERIC_READ
+                       : type == D3D12_HEAP_TYPE_READBACK ? D3D12_RESOURCE_STATE_COPY_DEST
+                                                          : D3D12_RESOURCE_STATE_COMMON;
     const D3D12_RESOURCE_DESC desc =
         buffer_desc(size, custom ? D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS : D3D12_RESOURCE_FLAG_NONE);
     Com<ID3D12Resource> made;

@@ -40,7 +40,7 @@ public:
     /// It begins its life in the common state, from which the first use of it changes it to what is needed.
     Com<ID3D12Resource> buffer(uint64_t size);
 
-    /// The same in a heap of its own: UPLOAD, READBACK, or CUSTOM, which the CPU writes and shaders may, too.
+    /// A buffer in a heap of its own: UPLOAD, READBACK, CUSTOM, which the CPU writes and shaders may, too, or DEFAULT, which shaders may not.
     Com<ID3D12Resource> committed(uint64_t size, D3D12_HEAP_TYPE type);
 
     /// A buffer that stays mapped.

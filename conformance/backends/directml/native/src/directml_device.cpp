@@ -65,9 +65,10 @@ Com<dml::IDevice> DirectMlLibrary::create_device(ID3D12Device* device, uint32_t 
     return made;
 }
 
-HRESULT DirectMlLibrary::try_create(ID3D12Device* device, uint32_t flags, std::optional<uint32_t> min_feature_level, void** made) const {
-    if (!min_feature_level) return function<dml::CreateDevice>(module_, "DMLCreateDevice", path)(device, flags, dml::IDevice::iid, made);
-    return function<dml::CreateDevice1>(module_, "DMLCreateDevice1", path)(device, flags, *min_feature_level, dml::IDevice::iid, made);
+HRESULT DirectMlLibrary::try_create(ID3D12Device* device, uint32_t flags, std::optional<uint32_t> min_feature_level, void** made,
+                                    REFIID iid) const {
+    if (!min_feature_level) return function<dml::CreateDevice>(module_, "DMLCreateDevice", path)(device, flags, iid, made);
+    return function<dml::CreateDevice1>(module_, "DMLCreateDevice1", path)(device, flags, *min_feature_level, iid, made);
 }
 
 DirectMlDevice::DirectMlDevice(const DirectMlLibrary& library, D3d12Device& d3d12, const Options& options)

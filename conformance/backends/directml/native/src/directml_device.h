@@ -14,8 +14,9 @@ public:
     /// Throws protocol::Fault with the HRESULT.
     Com<dml::IDevice> create_device(ID3D12Device* device, uint32_t min_feature_level) const;
 
-    /// What DMLCreateDevice1 answers, or DMLCreateDevice where no level is given. Throws protocol::Fault if the DLL has no such function.
-    HRESULT try_create(ID3D12Device* device, uint32_t flags, std::optional<uint32_t> min_feature_level, void** made) const;
+    /// What DMLCreateDevice1 answers, or DMLCreateDevice where no level is given; `made` may be null. Throws protocol::Fault if the DLL has no such function.
+    HRESULT try_create(ID3D12Device* device, uint32_t flags, std::optional<uint32_t> min_feature_level, void** made,
+                       REFIID iid = dml::IDevice::iid) const;
 
     std::string path, version;
 

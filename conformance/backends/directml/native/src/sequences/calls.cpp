@@ -39,6 +39,22 @@ constexpr Function functions[] = {
     {"add-reference", calls::add_reference},
     {"release", calls::release},
     {"set-name", calls::set_name},
+    {"get-device", calls::get_device},
+    {"get-parent", calls::get_parent},
+    {"set-private-data", calls::set_private_data},
+    {"set-private-interface", calls::set_private_interface},
+    {"get-private-data", calls::get_private_data},
+    {"try-device", calls::try_device},
+    {"try-operator", calls::try_operator},
+    {"try-type", calls::try_type},
+    {"try-compile", calls::try_compile},
+    {"check-feature", calls::check_feature},
+    {"bind-nothing", calls::bind_nothing},
+    {"record-nothing", calls::record_nothing},
+    {"set-no-name", calls::set_no_name},
+    {"create-plain-resource", calls::create_plain_resource},
+    {"create-other-list", calls::create_other_list},
+    {"remove-parent", calls::remove_parent},
 };
 
 }  // namespace
@@ -51,8 +67,10 @@ const Function* find_function(std::string_view name) {
 }
 
 uint64_t count_bytes(const json::Value& call) {
-    const json::Value* data = json::find(call, "data");
-    return data ? number(*data, "size", uint64_t{1} << 40) : 0;
+    for (const char* name : {"data", "query", "content"}) {
+        if (const json::Value* data = json::find(call, name)) return number(*data, "size", uint64_t{1} << 40);
+    }
+    return 0;
 }
 
 uint64_t number(const json::Value& members, const char* name, uint64_t most) { return json::as_uint(json::at(members, name), name, most); }
@@ -95,6 +113,23 @@ Reply reply_with(Sequence& sequence, const Call& call, HRESULT code, void* made,
     if (object.kind != Kind::device) object.device = number32_or(call.members, "device", 0);
     sequence.objects.add(number(call.members, "makes"), std::move(object));
     return {code};
+}
+
+GUID as_guid(const std::string& text) {
+    std::string digits;
+    for (const char letter : text) {
+        if (letter != '-') digits += letter;
+    }
+    if (digits.size() != 32 || digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) {
+        throw json::Error("iid must be 32 hexadecimal digits");
+    }
+    const auto part = [&](size_t at, size_t size) { return std::stoul(digits.substr(at, size), nullptr, 16); };
+    GUID found{};
+    found.Data1 = part(0, 8);
+    found.Data2 = static_cast<unsigned short>(part(8, 4));
+    found.Data3 = static_cast<unsigned short>(part(12, 4));
+    for (int i = 0; i < 8; ++i) found.Data4[i] = static_cast<unsigned char>(part(16 + 2 * static_cast<size_t>(i), 2));
+    return found;
 }
 
 }  // namespace sequences

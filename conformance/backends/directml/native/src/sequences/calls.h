@@ -7,7 +7,7 @@
 
 namespace sequences {
 
-/// A call as it came. `bytes` are those of a write.
+/// A call as it came. `bytes` are those that it has in the payload.
 struct Call {
     const json::Value& members;
     const uint8_t* bytes;
@@ -44,6 +44,12 @@ dml::IDevice* device_of(Sequence& sequence, const Call& call);
 /// The reply to a call that makes an object, which the sequence has from now on. Throws protocol::Fault for success without one.
 Reply reply_with(Sequence& sequence, const Call& call, HRESULT code, void* made, Object object);
 
+/// A command list of this type, with an allocator of its own.
+Reply make_list(Sequence& sequence, const Call& call, D3D12_COMMAND_LIST_TYPE type);
+
+/// An interface's identifier from its 32 digits, with hyphens or without. Throws json::Error.
+GUID as_guid(const std::string& text);
+
 namespace calls {
 
 using Perform = Reply(Sequence&, const Call&);
@@ -54,6 +60,9 @@ Perform create_heap, create_table, reset_table, bind_inputs, bind_outputs, bind_
 Perform create_resource, write, read;
 Perform create_list, record, barrier, close, submit, wait;
 Perform query_interface, add_reference, release, set_name;
+Perform get_device, get_parent, set_private_data, set_private_interface, get_private_data;
+Perform try_device, try_operator, try_type, try_compile, check_feature;
+Perform bind_nothing, record_nothing, set_no_name, create_plain_resource, create_other_list, remove_parent;
 
 }  // namespace calls
 

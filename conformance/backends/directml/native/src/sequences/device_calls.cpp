@@ -21,24 +21,6 @@ std::vector<dml::ICompiledOperator*> compiled_operators(Sequence& sequence, cons
     return faces<dml::ICompiledOperator>(sequence, call, "over");
 }
 
-/// An interface's identifier from its 32 digits, with hyphens or without.
-GUID as_guid(const std::string& text) {
-    std::string digits;
-    for (const char letter : text) {
-        if (letter != '-') digits += letter;
-    }
-    if (digits.size() != 32 || digits.find_first_not_of("0123456789abcdefABCDEF") != digits.npos) {
-        throw json::Error("iid must be 32 hexadecimal digits");
-    }
-    const auto part = [&](size_t at, size_t size) { return std::stoul(digits.substr(at, size), nullptr, 16); };
-    GUID found{};
-    found.Data1 = part(0, 8);
-    found.Data2 = static_cast<unsigned short>(part(8, 4));
-    found.Data3 = static_cast<unsigned short>(part(12, 4));
-    for (int i = 0; i < 8; ++i) found.Data4[i] = static_cast<unsigned char>(part(16 + 2 * static_cast<size_t>(i), 2));
-    return found;
-}
-
 }  // namespace
 
 Reply create_device(Sequence& sequence, const Call& call) {
@@ -73,10 +55,8 @@ Reply check_data_type(Sequence& sequence, const Call& call) {
 Reply get_removed_reason(Sequence& sequence, const Call& call) { return {device_of(sequence, call)->GetDeviceRemovedReason()}; }
 
 Reply evict(Sequence& sequence, const Call& call) {
-    const std::vector<void*> objects = [&] {
-        const std::vector<IUnknown*> found = faces<IUnknown>(sequence, call, "objects");
-        return std::vector<void*>(found.begin(), found.end());
-    }();
+    const std::vector<IUnknown*> found = faces<IUnknown>(sequence, call, "objects");
+    const std::vector<void*> objects(found.begin(), found.end());
     return {device_of(sequence, call)->Evict(static_cast<UINT>(objects.size()), objects.data())};
 }
 

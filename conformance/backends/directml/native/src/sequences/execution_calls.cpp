@@ -3,6 +3,25 @@
 
 #include "barriers.h"
 
+namespace sequences {
+
+Reply make_list(Sequence& sequence, const Call& call, D3D12_COMMAND_LIST_TYPE type) {
+    Object object{Kind::list, nullptr};
+    object.list_type = type;
+    ID3D12CommandAllocator* allocator = nullptr;
+    {
+        const hooks::Lock lock(sequence.lock);
+        const HRESULT code = sequence.allocator(object.list_type, &allocator);
+        if (FAILED(code)) return {code};
+    }
+    void* made = nullptr;
+    const HRESULT code = sequence.d3d12().get()->CreateCommandList(0, object.list_type, allocator, nullptr,
+                                                                   __uuidof(ID3D12GraphicsCommandList), &made);
+    return reply_with(sequence, call, code, made, std::move(object));
+}
+
+}  // namespace sequences
+
 namespace sequences::calls {
 
 namespace {
@@ -55,20 +74,7 @@ Reply read(Sequence& sequence, const Call& call) {
     return reply;
 }
 
-Reply create_list(Sequence& sequence, const Call& call) {
-    Object object{Kind::list, nullptr};
-    object.list_type = list_type(call.members);
-    ID3D12CommandAllocator* allocator = nullptr;
-    {
-        const hooks::Lock lock(sequence.lock);
-        const HRESULT code = sequence.allocator(object.list_type, &allocator);
-        if (FAILED(code)) return {code};
-    }
-    void* made = nullptr;
-    const HRESULT code = sequence.d3d12().get()->CreateCommandList(0, object.list_type, allocator, nullptr,
-                                                                   __uuidof(ID3D12GraphicsCommandList), &made);
-    return reply_with(sequence, call, code, made, std::move(object));
-}
+Reply create_list(Sequence& sequence, const Call& call) { return make_list(sequence, call, list_type(call.members)); }
 
 Reply record(Sequence& sequence, const Call& call) {
     Object& list = list_of(sequence, call);

@@ -64,6 +64,14 @@ void Objects::release_all() {
     }
 }
 
+std::optional<uint64_t> Objects::number_of(IUnknown* face) {
+    const hooks::Lock lock(lock_);
+    for (const auto& [number, object] : objects_) {
+        if (object.face == face) return number;
+    }
+    return std::nullopt;
+}
+
 bool Objects::newly_removed() {
     const hooks::Lock lock(lock_);
     bool found = false;

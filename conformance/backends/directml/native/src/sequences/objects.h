@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -64,6 +65,10 @@ public:
 
     /// Releases what is left, the newest first.
     void release_all();
+
+    /// The number of an object; of none, if it is not one of the sequence's. And whether it is.
+    std::optional<uint64_t> number_of(IUnknown* face);
+    bool has(IUnknown* face) { return number_of(face).has_value(); }
 
     /// What each device answers to GetDeviceRemovedReason for the first time other than S_OK: whether there is one.
     bool newly_removed();

@@ -10,9 +10,11 @@ namespace {
 
 constexpr uint32_t block_size = 1024;  // descriptors
 
+uint64_t begun = 0;
+
 }  // namespace
 
-Sequence::Sequence(DirectMlDevice& device) : memory(device.d3d12()), host_(device) {
+Sequence::Sequence(DirectMlDevice& device) : serial(++begun), memory(device.d3d12()), host_(device) {
     // The host's own heap first: a new one costs a hundred milliseconds under vkd3d.
     ID3D12DescriptorHeap* own = d3d12().descriptors(block_size);
     own->AddRef();

@@ -29,6 +29,7 @@ public:
     DirectMlDevice& host() { return host_; }
     D3d12Device& d3d12() { return host_.d3d12(); }
 
+    const uint64_t serial;  // of this sequence, in this process
     Objects objects;
 
     // What follows is for one thread at a time: whoever uses it holds this lock.

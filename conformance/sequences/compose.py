@@ -14,7 +14,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch, Rejected
 from dmlcts.conformance.backends.buffers import element_bytes
 from dmlcts.conformance.sequences.calls import CompileGraph
-from dmlcts.conformance.sequences.slots import is_owned, slots_of
+from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
 from dmlcts.generator.suite.graphs.graph import in_order
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
