@@ -113,4 +113,9 @@ def test_show_prints_a_promise(capsys: pytest.CaptureFixture[str]) -> None:
     shown: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (shown["case"], len(shown["calls"])) == ("api/DEV-1", 2)
     assert dmlcts("show", "api/DEV-999") == 2
-    assert dmlcts("show", "api/DEV-1", "--frame", "x") == 2
+
+
+def test_the_requests_of_a_promise_may_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "request.bin"
+    assert dmlcts("show", "api/DEV-1", "--frame", file) == 0
+    assert b"create-device" in file.read_bytes()
