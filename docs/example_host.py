@@ -115,4 +115,5 @@ def main():
                 write_frame(answers, {**rejected.args[0], "id": request["id"]})
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -55,7 +55,14 @@ RUN: dict[tuple[str, str], list[str]] = {
     ("docs/process-protocol.md", 'dmlcts run BIT_OR --backend "process:/usr/bin/python3 docs/example_host.py"'): [
         *("BIT_XOR", "-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
     ],
+    (
+        "docs/process-protocol.md",
+        'dmlcts run BIT_OR -k sequence --backend "process:/usr/bin/python3 docs/example_sequence_host.py"',
+    ): [*("--level", "full", "-n", "0")],
     ("docs/sequences.md", "dmlcts run ADD CONVOLUTION -k sequence"): ["-n", "0"],
+    ("docs/sequences.md", 'dmlcts run DEV-1 "REC-*" bindings'): ["-n", "0"],
+    ("docs/sequences.md", "dmlcts spec list api"): [],
+    ("docs/sequences.md", "dmlcts spec show REC-4"): [],
     ("docs/models.md", "dmlcts exec or.json"): [],
     ("docs/models.md", "dmlcts exec or.json --out outputs"): [],
     ("docs/models.md", "dmlcts judge or.json --expected outputs"): [],
@@ -80,6 +87,9 @@ PARSED = {
     "dmlcts run --backend directml --level smoke --basis measured -n 2 --out results": "DirectML",
     'dmlcts run GEMM --level smoke --backend "directml: --dump-kernels kernels"': "DirectML",
     'dmlcts run GEMM --backend "directml: --replace-kernels new"': "DirectML",
+    "dmlcts run api --backend directml": "DirectML",
+    "dmlcts run --profile onnxruntime --backend directml": "DirectML",
+    'dmlcts run --profile first-light --backend "process:./my-host"': "a host",
     "dmlcts run --backend onnxruntime": "ONNX Runtime",
     "dmlcts run --network resnet50 --backend directml": "DirectML",
     "dmlcts run --network bert-fp16 --level full --backend process:./host": "a host",
@@ -93,6 +103,10 @@ PARSED = {
     "dmlcts verify submission.zip": "the same",
     "dmlcts gate results --baseline baseline --waivers ci/waivers.yaml --markdown gate.md --json gate.json --github": "a CI's files",
     "dmlcts fuzz --backend directml -n 2 --minutes 60": "DirectML",
+    "dmlcts fuzz --graphs --minutes 10 -n 2": "minutes; tests/conformance/sequences has seconds",
+    "dmlcts fuzz GEMM --graphs --backend directml --seed 7": "ends when it is stopped",
+    "dmlcts fuzz --backend directml --graph docs/measured/graphs/one-hot-values.json": "DirectML; tests/conformance/sequences runs the files on the reference",
+    "dmlcts faults graphs": "minutes; tests/conformance/sequences has some",
     'dmlcts fuzz GEMM "*CONVOLUTION*" --backend "process:./my-host" --seed 7': "ends when it is stopped",
     'dmlcts run --backend "process:./my-host" --case-file results-fuzz/examples/GEMM-FLOAT32-2d-1x5-fuzz-7-1234.json': "a search's file",
     "dmlcts merge machine-1 machine-2 machine-3 --out merged.jsonl": "searches of several machines",
@@ -237,12 +251,13 @@ def test_the_example_host_passes_what_it_claims(key: tuple[str, str], tmp_path: 
     """It stands for ``my-host`` too. With the waivers of the sample, which waive nothing of it."""
     monkeypatch.chdir(tmp_path)
     Path("waivers.yaml").write_text(samples("README.md", "yaml")[0].replace("2027", "2999"), encoding="utf-8")
-    host = f"{shlex.quote(Path(sys.executable).as_posix())} {shlex.quote((ROOT / 'docs/example_host.py').as_posix())}"
+
+    def example(found: re.Match[str]) -> str:
+        host = ROOT / (found[2] or "docs/example_host.py")
+        return f"process:{shlex.quote(Path(sys.executable).as_posix())} {shlex.quote(host.as_posix())}"
+
     words = shlex.split(key[1])[1:]
-    words = [
-        re.sub(r"process:(/usr/bin/python3 docs/example_host.py|\./my-host( --fast)?)", lambda _: f"process:{host}", w)
-        for w in words
-    ]
+    words = [re.sub(r"process:(/usr/bin/python3 (docs/example_\w+.py)|\./my-host( --fast)?)", example, word) for word in words]
     assert dmlcts(*words, *RUN[key]) == 0
     found = {result.case: result.status for result in read_record(Path("results/results.jsonl")).results}
     assert {case.partition("/")[0] for case, status in found.items() if status == "pass"} == {"ELEMENT_WISE_BIT_OR"}

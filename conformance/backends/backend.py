@@ -58,8 +58,11 @@ class BackendFault(Exception):
     """The implementation crashed, hung or gave an answer that makes no sense. ``evidence``: exit code, last lines, bytes.
 
     ``lost`` says how its host was lost (CRASHED ...); it is empty where the host reported the fault itself, and goes on. ``stderr`` is what its
-    program wrote to standard error before it answered so, the end of it; empty if it gave no answer.
+    program wrote to standard error before it answered so, the end of it; empty if it gave no answer. ``call`` is the place of the call of a
+    sequence in which its program was last.
     """
+
+    call: int | None = None
 
     def __init__(self, message: str, evidence: str = "", lost: str = "") -> None:
         super().__init__(sanitize.line(message))

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import Verdict, judge
+from dmlcts.conformance.execution.judge.bounds import CLASSES, BoundInputs, local
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.generator.case.case import Case
 from dmlcts.reference.answer import Answer
@@ -42,6 +44,22 @@ def _judge(case: Case, actual: Array, name: str, answer: Answer, info: BackendIn
     tensor = case.desc.tensor(name)
     tolerance = tolerance_of(case.operator, name, case.desc, basis=case.basis)
     return judge(actual, answer, tolerance, tensor.data_type, info, name, case.checks, terms_vary=terms_vary(case))
+
+
+def allowed_error(case: Case, name: str, answer: Answer, info: BackendInfo) -> Array | None:
+    """The absolute error that each element of an output may have; None where the answer is a property, or a rounding may go either way.
+
+    Of integers it is 0. Shape: the output's sizes.
+    """
+    tensor, tolerance = case.desc.tensor(name), tolerance_of(case.operator, name, case.desc, basis=case.basis)
+    if callable(answer.value) or tolerance.judge in ("check", "discrete"):
+        return None
+    expected = local(answer.value)
+    if not tensor.type.is_float:
+        return np.zeros(expected.shape)
+    with np.errstate(all="ignore"):
+        given = BoundInputs(expected, expected, answer, tolerance, tensor.type, info)
+        return np.broadcast_to(np.asarray(CLASSES[tolerance.judge](given).allowed, np.float64), expected.shape)
 
 
 def terms_vary(case: Case) -> bool:

@@ -26,9 +26,10 @@ from dmlcts.conformance.runner.workers.pool import Pool
 from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Worker, not_run
+from dmlcts.conformance.sequences.takes_part import performs_itself
 from dmlcts.generator.case.case import HUGE
 from dmlcts.reports.gate.waivers import unused_patterns
-from dmlcts.reports.record.record import SEARCH, Manifest, Record, Result
+from dmlcts.reports.record.record import API, SEARCH, Manifest, Record, Result
 from dmlcts.spec.model.abi import feature_level
 
 
@@ -115,12 +116,21 @@ def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack) -> _Op
             journal.set_aside(out)
     session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
     options = replace(options, feature_level=reported_level(options.feature_level, session.info))
-    selection = work_of(options)
+    selection = without_foreign_promises(work_of(options), session)
     if not (options.cases or options.case_files or selection.has_case()):  # of the backend's feature level
         raise no_case(options)
     if not older:
         stack.enter_context(claim_folder(out))
     return _Opened(options, session, selection)
+
+
+def without_foreign_promises(selection: Selection, session: Session) -> Selection:
+    """The selection; if nothing but the level selects, without promises of the API that the suite would have to perform itself."""
+    given = selection.options
+    is_asked = given.operators or given.expression or given.network or given.cases or given.case_files
+    if is_asked or API not in selection.operators or session.backend is None or performs_itself(session.backend):
+        return selection
+    return replace(selection, operators=tuple(name for name in selection.operators if name != API))
 
 
 def _begin(opened: _Opened, progress: Progress, processes: int, command: Sequence[str], resume: bool) -> _Begun:
@@ -256,7 +266,7 @@ def _list_rest(plan: RunPlan, selection: Selection, folder: Path) -> None:
         for operator in plan.not_listed:
             if process_time() > until:
                 return
-            journal.write_list(folder, plan.operators.index(operator), map(not_run, selection.cases(operator)))
+            journal.write_list(folder, plan.operators.index(operator), map(not_run, selection.work(operator)))
 
 
 def command_line() -> list[str]:

@@ -92,12 +92,16 @@ def _validator(name: str) -> Any:
 def _read(member: str, value: Any, find: Callable[[str], Operator], where: str) -> Any:
     if member == "desc":
         return read_desc(value, find, "desc")
-    if member == "data":
+    if member in ("data", "query", "content") and value is not None:
         return read_bytes(value, where)
     if member == "to":
         return tuple(map(_read_slot, value)) if isinstance(value, list) else _read_slot(value)
     if member == "size":
         return _read_size(value)
+    if member == "nodes":
+        return tuple(read_bytes(each, where) if isinstance(each, dict) else each for each in value)
+    if member.endswith("edges"):
+        return tuple(map(tuple, value))
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -126,7 +130,21 @@ def _read_size(value: Any) -> Size | None:
 
 
 _REFERENCES = (
-    *("device", "objects", "operator", "over", "initializer", "of", "heap", "table", "resource", "list", "dispatchable", "lists"),
+    *(
+        "device",
+        "objects",
+        "operator",
+        "over",
+        "initializer",
+        "of",
+        "heap",
+        "table",
+        "resource",
+        "list",
+        "dispatchable",
+        "lists",
+        "object",
+    ),
 )
 """The members that name objects. CreateResource and Range have more: sizes of objects, resources."""
 
@@ -138,6 +156,8 @@ def objects_of(call: Call) -> set[int]:
         value = getattr(call, field.name)
         if field.name in ("to", "size"):
             found |= set(_numbers_in(value))
+        elif field.name == "nodes":
+            found |= {each for each in value if isinstance(each, int)}
         elif field.name in _REFERENCES and value is not None and not isinstance(value, str):
             found |= set(value) if isinstance(value, tuple) else {value}
     return found

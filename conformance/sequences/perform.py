@@ -30,6 +30,7 @@ from dmlcts.conformance.sequences.calls import (
     Call,
     Close,
     Compile,
+    CompileGraph,
     CreateHeap,
     CreateInitializer,
     CreateList,
@@ -50,8 +51,9 @@ from dmlcts.conformance.sequences.calls import (
     Wait,
     Write,
 )
-from dmlcts.conformance.sequences.slots import is_owned, slots_of
-from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
+from dmlcts.conformance.sequences.compose import CompiledGraph
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 _ALIGNMENT = 256
 """Where an owned input may begin in persistent memory: multiples of DML_PERSISTENT_BUFFER_ALIGNMENT, which is as large as any alignment that is tested."""
@@ -75,12 +77,24 @@ class Compiled:
     desc: OperatorDesc
     flags: tuple[str, ...] = ()
 
+    def slots(self, kind: str) -> tuple[str, ...]:
+        """The names of its inputs or outputs, a slot of a binding table each."""
+        return slots_of(self.desc, kind)
+
+    def owned_inputs(self) -> dict[str, TensorDesc]:
+        """The inputs that DirectML owns, by name."""
+        return {name: tensor for name, tensor in self.desc.tensors() if is_owned(tensor)}
+
+
+Executable = Compiled | CompiledGraph
+"""What is initialized, and then recorded with a table."""
+
 
 @dataclass(eq=False, slots=True)
 class Initializer:
     """An initializer of some compiled operators."""
 
-    over: tuple[Compiled, ...]
+    over: tuple[Executable, ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -94,14 +108,14 @@ class Table:
 class Recorded:
     """A dispatch in a list. ``bound`` is what the table held then; a volatile one reads the table when it is executed."""
 
-    dispatchable: Compiled | Initializer
+    dispatchable: Executable | Initializer
     table: Table
     bound: Bound
 
     @property
     def is_volatile(self) -> bool:
         """Whether bindings count that were made after it was recorded."""
-        return isinstance(self.dispatchable, Compiled) and VOLATILE in self.dispatchable.flags
+        return not isinstance(self.dispatchable, Initializer) and VOLATILE in self.dispatchable.flags
 
 
 @dataclass(eq=False, slots=True)
@@ -114,8 +128,10 @@ class CommandList:
 class Performer:
     """Performs one sequence on a backend, from the beginning: objects are made by its calls and end with it.
 
-    ``timeout`` is for each dispatch, in seconds. Methods without an underscore are steps that planted faults replace (conformance/faults/sequences).
+    ``timeout`` is for each dispatch, in seconds. Methods without an underscore are steps that planted faults replace (conformance/faults/beyond/sequences).
     """
+
+    graph_type: type[CompiledGraph] = CompiledGraph
 
     def __init__(self, backend: Backend, timeout: float | None = None) -> None:
         self.backend, self.timeout = backend, timeout
@@ -149,20 +165,20 @@ class Performer:
 
     # What an implementation does
 
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         """The binding properties: a descriptor for each tensor, no temporary memory, and persistent memory for owned inputs."""
         if isinstance(of, Initializer):
             return {"descriptors": 0, TEMPORARY: 0, PERSISTENT: 0}
-        places = owned_places(of.desc).values()
+        places = owned_places(of).values()
         return {
-            "descriptors": len(list(of.desc.tensors())),
+            "descriptors": sum(len(of.slots(kind)) for kind in ("input", "output")),
             TEMPORARY: 0,
             PERSISTENT: max((at + size for at, size in places), default=0),
         }
 
-    def initialize(self, compiled: Compiled, inputs: Mapping[str, Range], persistent: Range | None) -> None:
+    def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
         """Copies owned inputs into persistent memory."""
-        for name, (at, size) in owned_places(compiled.desc).items():
+        for name, (at, size) in owned_places(compiled).items():
             if name not in inputs or persistent is None:
                 raise Rejected(
                     f"{name} is owned by DirectML, and not bound at initialization", "initialize", "DXGI_ERROR_DEVICE_REMOVED"
@@ -189,15 +205,25 @@ class Performer:
         """Has the backend execute a dispatch of a compiled operator."""
         self.backend.run(dispatch)
 
-    def ranges(self, compiled: Compiled, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
+    def dispatch_graph(self, graph: CompiledGraph, bound: Bound) -> None:
+        """Executes a compiled graph with what is bound."""
+        ranges = dict(self.ranges(graph, bound))
+
+        def bytes_of(name: str) -> Bytes | None:
+            binding = ranges.get(name)
+            return None if binding is None else self.memory[binding.resource][binding.offset : binding.offset + binding.size]
+
+        graph.execute(self.backend.run, bytes_of, self.timeout)
+
+    def ranges(self, compiled: Executable, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
         """The bytes of each tensor that has some: bound ones, and owned inputs in persistent memory."""
         for kind, slots in (("input", bound.inputs), ("output", bound.outputs)):
-            for name, slot in zip(slots_of(compiled.desc, kind), slots, strict=False):
+            for name, slot in zip(compiled.slots(kind), slots, strict=False):
                 if name and isinstance(slot, Range):
                     yield name, self.as_binding(slot)
         if isinstance(bound.persistent, Range) and self.count_bytes(bound.persistent):
             start = self.as_binding(bound.persistent)
-            for name, (at, size) in owned_places(compiled.desc).items():
+            for name, (at, size) in owned_places(compiled).items():
                 yield name, BufferBinding(start.resource, start.offset + at, size)
 
     def bind(self, table: Table, **slots: Any) -> None:
@@ -232,6 +258,10 @@ class Performer:
 
     def _compile(self, call: Compile) -> None:
         self.objects[call.makes] = Compiled(call.makes, self.objects[call.operator], call.flags)
+
+    def _compile_graph(self, call: CompileGraph) -> None:
+        descs = tuple(self.objects[node] if isinstance(node, int) else None for node in call.nodes)
+        self.objects[call.makes] = self.graph_type(call.makes, call, descs)
 
     def _create_initializer(self, call: CreateInitializer) -> None:
         self.objects[call.makes] = Initializer(tuple(self.objects[number] for number in call.over))
@@ -309,10 +339,13 @@ class Performer:
         if isinstance(record.dispatchable, Compiled):
             self.dispatch(record.dispatchable, bound)
             return
+        if isinstance(record.dispatchable, CompiledGraph):
+            self.dispatch_graph(record.dispatchable, bound)
+            return
         for index, compiled in enumerate(record.dispatchable.over):
             slots = bound.inputs[index] if index < len(bound.inputs) else None
             output = bound.outputs[index] if index < len(bound.outputs) else None
-            names = zip(slots_of(compiled.desc, "input"), slots if isinstance(slots, tuple) else (), strict=False)
+            names = zip(compiled.slots("input"), slots if isinstance(slots, tuple) else (), strict=False)
             inputs = {name: of for name, of in names if name and of is not None}
             self.initialize(compiled, inputs, output if isinstance(output, Range) and self.count_bytes(output) else None)
 
@@ -320,6 +353,7 @@ class Performer:
 _ANSWERS: Mapping[type[Call], Callable[[Performer, Any], Any]] = {
     CreateOperator: Performer._create_operator,
     Compile: Performer._compile,
+    CompileGraph: Performer._compile_graph,
     CreateInitializer: Performer._create_initializer,
     ResetInitializer: Performer._reset_initializer,
     GetProperties: Performer._get_properties,
@@ -343,12 +377,11 @@ _ANSWERS: Mapping[type[Call], Callable[[Performer, Any], Any]] = {
 """What performs each call."""
 
 
-def owned_places(desc: OperatorDesc) -> dict[str, tuple[int, int]]:
-    """Where the owned inputs of a desc lie in persistent memory: offset and size in bytes, by name."""
+def owned_places(compiled: Executable) -> dict[str, tuple[int, int]]:
+    """Where the owned inputs lie in persistent memory: offset and size in bytes, by name."""
     found: dict[str, tuple[int, int]] = {}
     at = 0
-    for name, tensor in desc.tensors():
-        if is_owned(tensor):
-            found[name] = at, tensor.bytes
-            at += -(-tensor.bytes // _ALIGNMENT) * _ALIGNMENT
+    for name, tensor in compiled.owned_inputs().items():
+        found[name] = at, tensor.bytes
+        at += -(-tensor.bytes // _ALIGNMENT) * _ALIGNMENT
     return found

@@ -37,7 +37,7 @@ from dmlcts.conformance.sequences.calls import (
     Wait,
     Write,
 )
-from dmlcts.conformance.sequences.slots import is_owned, slots_of
+from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
 from dmlcts.spec.model.desc import OperatorDesc
 
 NAN = 0xFF

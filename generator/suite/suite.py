@@ -130,5 +130,10 @@ def select(
         and (at is None or feature_level(case.feature_level) <= at)
         and (matching is None or matching(case.id))
         and (not network or label_of(network) in case.covers)
-        and (shard[1] == 1 or int.from_bytes(sha256(case.id.encode()).digest()[:4], "big") % shard[1] == shard[0] - 1)
+        and in_shard(case.id, shard)
     ]
+
+
+def in_shard(case_id: str, shard: tuple[int, int]) -> bool:
+    """Whether a case is in the I-th of N parts (I, N); that depends only on its id."""
+    return shard[1] == 1 or int.from_bytes(sha256(case_id.encode()).digest()[:4], "big") % shard[1] == shard[0] - 1

@@ -6,6 +6,8 @@ claim of behaving like DirectML where the documentation is silent or contradicte
 Negative cases pass wherever everything is rejected: without another case that passed they support no claim, and an operator or data type is
 claimed only for such a case.
 
+Promises of the API beyond single operators have a statement of their own: it says nothing about what operators compute, nor do theirs about the API.
+
 A claim covers what ran and no more: a selection, a shard or a list of cases is named in it. What the implementation's description excludes
 (operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
 refutes the claim. Level ``smoke`` is a first look, and a random search
@@ -22,11 +24,13 @@ from dataclasses import dataclass
 from dmlcts.reports.claim.exempt import mostly_waived, mostly_waived_text
 from dmlcts.reports.record.policies import loose_policies
 from dmlcts.reports.record.record import (
+    API,
     FAILURES,
     MEMORY,
     NEGATIVE,
     NOT_RUN,
     PASS,
+    PROMISE,
     REPLAY,
     SEARCH,
     SEQUENCES,
@@ -82,7 +86,7 @@ _LONGEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the cases of one ``basis`` show: ``documented`` or ``measured``; or ``required``, if a requirement was not tested.
+    """What the cases of one ``basis`` show: ``documented`` or ``measured``; what the promises of the API do (``api``); or ``required``, if a requirement was not tested.
 
     ``holds`` is True if they support the claim, False if they refute it, None if neither. ``claim`` is the claim, empty unless it holds;
     ``sentence`` states it with numbers, or why there is none. ``results`` are those of the basis.
@@ -213,15 +217,18 @@ def nothing_shown(record: Record) -> str:
     """Why the cases that passed show nothing, such as that there are none; empty if they do, or if only negative cases were selected."""
     if record.manifest.further.get(PASS):
         return ""
-    passed = [result for result in record.results if result.status == PASS]
+    computed = [result for result in record.results if result.kind != PROMISE]
+    passed = [result for result in computed or record.results if result.status == PASS]
     if not passed:
         return "nothing passed"
-    others = any(result.kind != NEGATIVE for result in record.results)
+    others = any(result.kind != NEGATIVE for result in computed)
     return NEGATIVE_ALONE if others and not any(_right_results(passed)) else ""
 
 
 def is_required(requirement: str, result: Result) -> bool:
-    """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, or ``validation``) covers a result."""
+    """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, a promise or all of the API, or ``validation``) covers a result."""
+    if result.kind == PROMISE:
+        return requirement in (f"{API}/*", result.case)
     if requirement == VALIDATION:
         return result.kind == NEGATIVE
     if result.undeclared in (VALIDATION, SEQUENCES):
@@ -243,10 +250,13 @@ def share_text(part: int, whole: int) -> str:
 
 def _statements(record: Record, reason: str) -> Iterator[Statement]:
     """One for each basis that ran; conformance for a run without cases. A non-empty ``reason`` forbids any claim."""
-    documented, others = _by_basis(record.results)
+    documented, others = _by_basis(result for result in record.results if result.kind != PROMISE)
+    promised = [result for result in record.results if result.kind == PROMISE]
     who, manifest = backend_name(record.manifest), record.manifest
     reason = reason or ("" if record.results else "no case was run")
-    if documented or not others:
+    if promised:
+        about_the_api = _api_statement(manifest, who if not (documented or others) else "it", promised, reason)
+    if documented or not (others or promised):
         words = ("conforms to", "does NOT conform to", f"the documentation at {level_text(manifest)}", "documented cases")
         conforms = _statement(manifest, who, _DOCUMENTED, words, documented, reason)
         yield conforms
@@ -255,6 +265,44 @@ def _statements(record: Record, reason: str) -> Iterator[Statement]:
         target = f"{MEASURED_VERSION} where the documentation is silent or contested"
         words = ("behaves like", "does NOT behave like", target, "measured and contested cases")
         yield _statement(manifest, who, "measured", words, others, reason)
+    if promised:
+        yield about_the_api
+
+
+def _api_statement(manifest: Manifest, who: str, results: Sequence[Result], reason: str) -> Statement:
+    """What a run shows of the promises of the API. One that the backend cannot be asked about costs nothing, and is not claimed."""
+    counts, total = _counts(results), len(results)
+    failed = any(counts[status] for status in FAILURES)
+    lacking = counts[UNSUPPORTED] - sum(_count_undeclared(results).values())
+    rest = counts_text({**counts, PASS: 0})
+    numbers = f"of {count_of(total, 'promise')} of the API, {counts[PASS]:,} kept{f', {rest}' if rest else ''}"
+    reason = reason or ("" if counts[PASS] or failed else "none was kept")
+    subject, client = "It" if who == "it" else who, _client_text(manifest, results)
+    if reason:
+        sentence = f"No claim about the promises of the API, since {reason}: {numbers}.{client}"
+        return Statement(API, None, "", sentence, tuple(results))
+    if lacking or failed:
+        sentence = f"{subject} does NOT keep the promises of the API{_restriction(manifest)}: {numbers}.{client}"
+        return Statement(API, False, "", sentence, tuple(results))
+    claim = f"keeps {f'{counts[PASS]:,} of ' if rest else 'all '}{count_of(total, 'promise')} of the API{_restriction(manifest)}"
+    aside = f"; {rest}, which the claim excludes" if rest else ""
+    return Statement(API, True, claim, f"{subject} {claim}{aside}.{client}", tuple(results))
+
+
+def _client_text(manifest: Manifest, results: Sequence[Result]) -> str:
+    """Whether the client of the run's profile could run, as a sentence after a space; empty without a profile."""
+    client, able = manifest.profile.get("client"), manifest.profile.get("able")
+    if not (client and able):
+        return ""
+    broken = [result.case for result in results if result.status in {*FAILURES, WAIVED}]
+    if broken:
+        return (
+            f" {client} cannot {able} on it: {broken[0]} is broken{f', and {len(broken) - 1:,} more' if len(broken) > 1 else ''}."
+        )
+    unknown = [result.case for result in results if result.status != PASS]
+    if unknown:
+        return f" Whether {client} can {able} on it is not known: {count_of(len(unknown), 'promise')} could not be tried, the first is {unknown[0]}."
+    return f" {client} can {able} on it."
 
 
 def _statement(

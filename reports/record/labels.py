@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from dmlcts.reports.record.record import (
+    API,
     NEGATIVE,
     PASS,
+    PROMISE,
     REPLAY,
     SEARCH,
     SEQUENCE,
@@ -55,7 +57,7 @@ def _wrong_manifest(manifest: Manifest, known: set[str]) -> Iterator[str]:
     reported = backend.get("feature_level", manifest.feature_level)
     if feature_level(manifest.feature_level) > feature_level(reported):
         yield f"it has feature level {manifest.feature_level}, but its backend reports {reported}"
-    required = {requirement.partition("/")[0] for requirement in manifest.required} - {"*", "validation"}
+    required = {requirement.partition("/")[0] for requirement in manifest.required} - {"*", "validation", API}
     if unknown := sorted({*backend.get("operators", ()), *required} - known - abi().operator_types.keys()):
         yield f"there is no operator {unknown[0]}; use the version of the suite that wrote it"
     index, _, count = manifest.shard.partition("/")
@@ -77,7 +79,9 @@ def _is_time(text: str) -> bool:
 
 def _wrong_result(result: Result, manifest: Manifest, known: set[str]) -> Iterator[str]:
     """What no run with this manifest writes there."""
-    if result.operator not in known:
+    if (result.operator == API) != (result.kind == PROMISE):
+        yield f"a result of kind {PROMISE} is one of {API}, and no other"
+    elif result.operator not in known and result.operator != API:
         yield f"there is no operator {result.operator}; use the version of the suite that ran it"
     if result.status == PASS and (result.wrong or result.mismatches):
         yield f"it passed with {result.wrong} wrong elements"
@@ -94,7 +98,7 @@ _EXCLUDED: dict[str, Callable[[Result, Mapping[str, Any]], bool]] = {
     "data type": lambda result, backend: bool(backend.get("data_types")),
     "validation": lambda result, backend: result.kind == NEGATIVE and not backend.get("validates", True),
     "memory": lambda result, backend: True,
-    SEQUENCES: lambda result, backend: result.kind == SEQUENCE,
+    SEQUENCES: lambda result, backend: result.kind in (SEQUENCE, PROMISE),
 }
 """Whether a description excludes a case, by what a result says that it excludes."""
 
@@ -105,7 +109,10 @@ def _selected_by_name(result: Result, manifest: Manifest) -> Iterator[str]:
         yield f"it is of another operator, {result.operator}"
     if feature_level(result.feature_level) > feature_level(manifest.feature_level):
         yield f"it is of feature level {result.feature_level}, and the run of {manifest.feature_level}"
-    if result.basis != DOCUMENTED and manifest.basis == DOCUMENTED and not load(result.operator).is_measured_alone:
+    if result.kind == PROMISE:
+        if result.basis != DOCUMENTED:
+            yield f"it is {result.basis}, and every promise of the API is documented"
+    elif result.basis != DOCUMENTED and manifest.basis == DOCUMENTED and not load(result.operator).is_measured_alone:
         yield f"it is {result.basis}, and the run has documented cases alone"
 
 

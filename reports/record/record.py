@@ -35,8 +35,11 @@ MEMORY = "memory"
 SEQUENCE = "sequence"
 """The kind of a case that initializes, binds or dispatches an operator again."""
 
+PROMISE, API = "promise", "api"
+"""The kind of a case about the API beyond single operators, and what stands for the operator in its id and result."""
+
 SEQUENCES = "sequences"
-"""Why a case is unsupported that repeats calls beyond one dispatch: nothing performs them on the backend."""
+"""Why a case is unsupported that consists of calls beyond one dispatch: the backend does not perform them, which is no fault of what it computes."""
 
 STDERR = "stderr"
 """The evidence of what a backend's program wrote to standard error before it rejected a case or reported a fault."""
@@ -147,7 +150,7 @@ class Manifest:
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of
     a random search that are not kept. ``stopped`` is why the run stopped by itself, empty if it did not, and ``stopped_operators`` why it left
     the rest of an operator: too many cases in a row that lost the host. ``left_out`` says which cases were not run for a reason that forbids a claim: they run the
-    kernels that they ran in an older run.
+    kernels that they ran in an older run. ``profile`` is the one of the API that selected the promises, with its ``client`` and what that is ``able`` to do where all are kept.
     """
 
     suite_version: str
@@ -177,6 +180,7 @@ class Manifest:
     stopped_operators: dict[str, str] = field(default_factory=dict)
     further: dict[str, int] = field(default_factory=dict)
     left_out: str = ""
+    profile: dict[str, str] = field(default_factory=dict)
     resumed: list[str] = field(default_factory=list)
 
 

@@ -25,7 +25,10 @@ struct Thing {
     char label[256];
     UINT label_size;
     std::vector<char>* memory;
+    std::vector<std::function<void()>>* work;  // of a list
 };
+
+Thing* self_of(Thing* thing) { return thing->owner ? thing->owner : thing; }
 
 bool device_is_removed = false;
 
@@ -71,7 +74,7 @@ std::vector<Thing*>& unused() {
 Thing* make(Table& of) {
     Thing* made = unused().empty() ? new Thing : unused().back();
     if (!unused().empty()) unused().pop_back();
-    *made = {of.methods, 1, nullptr, nullptr, {}, 0, nullptr};
+    *made = {of.methods, 1, nullptr, nullptr, {}, 0, nullptr, nullptr};
     return made;
 }
 
@@ -83,7 +86,6 @@ template <Table& of> HRESULT give(void** out) {
 // Methods, each with the arguments before what it gives
 
 HRESULT WINAPI map(Thing* self, UINT, const void*, void** out) {
-    if (!self->memory) self->memory = new std::vector<char>(16u << 20);  // more than a test's request has
     *out = self->memory->data();
     return S_OK;
 }
@@ -94,14 +96,34 @@ UINT64* WINAPI handle(Thing*, UINT64* returned) {
 }
 HRESULT WINAPI removed_reason(Thing*) { return device_is_removed ? DXGI_ERROR_DEVICE_REMOVED : S_OK; }
 
+// Lists and queues
+
+HRESULT WINAPI reset_list(Thing* self, void*, void*) {
+    if (self_of(self)->work) self_of(self)->work->clear();
+    return S_OK;
+}
+void WINAPI copy_region(Thing* self, Thing* to, UINT64 at, Thing* from, UINT64 start, UINT64 size) {
+    record(reinterpret_cast<ID3D12CommandList*>(self), [=] { std::memcpy(to->memory->data() + at, from->memory->data() + start, size); });
+}
+void WINAPI execute(Thing*, UINT count, Thing* const* lists) {
+    for (UINT i = 0; i < count; ++i) {
+        if (!self_of(lists[i])->work) continue;
+        for (const std::function<void()>& work : *self_of(lists[i])->work) work();
+    }
+}
 Table pipeline_table = table({}), metacommand_table = table({}), plain_table = table({}), resource_table = table({{8, address(map)}}),
-      fence_table = table({{8, address(completed)}}), heap_table = table({{9, address(handle)}, {10, address(handle)}});
+      queue_table = table({{10, address(execute)}}), fence_table = table({{8, address(completed)}}), heap_table = table({{9, address(handle)}, {10, address(handle)}});
 
 template <Table& of> HRESULT WINAPI make_2(Thing*, const void*, const GUID*, void** out) { return give<of>(out); }
 template <Table& of> HRESULT WINAPI make_3(Thing*, UINT64, UINT, const GUID*, void** out) { return give<of>(out); }
-template <Table& of> HRESULT WINAPI make_6(Thing*, const void*, UINT64, const void*, UINT, const void*, const GUID*, void** out) {
-    return give<of>(out);
+/// In a heap of its own or placed in another's: the desc is the third argument of both.
+HRESULT WINAPI make_resource(Thing*, const void*, UINT64, const D3D12_RESOURCE_DESC* desc, UINT, const void*, const GUID*, void** out) {
+    Thing* made = make(resource_table);
+    made->memory = new std::vector<char>(static_cast<size_t>(desc->Width));
+    *out = made;
+    return S_OK;
 }
+
 HRESULT WINAPI make_compute_pipeline(Thing*, const D3D12_COMPUTE_PIPELINE_STATE_DESC* desc, const GUID*, void** out) {
     const auto* bytecode = static_cast<const char*>(desc->CS.pShaderBytecode);
     if (desc->CS.BytecodeLength && bytecode[0] == '!') return E_INVALIDARG;
@@ -135,15 +157,15 @@ HRESULT WINAPI make_metacommand(Thing*, const GUID*, UINT, const void*, SIZE_T, 
 
 HRESULT WINAPI make_list(Thing*, UINT, UINT, void*, void*, const GUID*, void** out);
 
-Table list_table = table({}), newest_list_table = list_table;
-Table device_table = table({{8, address(make_2<plain_table>)},
+Table list_table = table({{10, address(reset_list)}, {15, address(copy_region)}}), newest_list_table = list_table;
+Table device_table = table({{8, address(make_2<queue_table>)},
                             {9, address(make_2<plain_table>)},
                             {11, address(make_compute_pipeline)},
                             {12, address(make_list)},
                             {14, address(make_2<heap_table>)},
-                            {27, address(make_6<resource_table>)},
+                            {27, address(make_resource)},
                             {28, address(make_2<plain_table>)},
-                            {29, address(make_6<resource_table>)},
+                            {29, address(make_resource)},
                             {36, address(make_3<fence_table>)},
                             {37, address(removed_reason)},
                             {47, address(make_pipeline)},
@@ -196,6 +218,7 @@ ULONG WINAPI release(Thing* self) {
                          differences(newest_list_table, newest_lists));
     }
     delete object->memory;
+    delete object->work;
     if (object->face) unused().push_back(object->face);
     unused().push_back(object);
     return 0;
@@ -311,6 +334,14 @@ void perform(const char* letters, size_t count, ID3D12Device* device, ID3D12Grap
 }
 
 bool removed() { return device_is_removed; }
+
+std::vector<char>& bytes_of(ID3D12Resource* buffer) { return *reinterpret_cast<Thing*>(buffer)->memory; }
+
+void record(ID3D12CommandList* list, std::function<void()> work) {
+    Thing* self = self_of(reinterpret_cast<Thing*>(list));
+    if (!self->work) self->work = new std::vector<std::function<void()>>;
+    self->work->push_back(std::move(work));
+}
 
 }  // namespace fake_d3d12
 

@@ -1,6 +1,9 @@
-// A D3D12 that computes nothing and remembers nothing but private data, in the same DLL as the fake DirectML: for tests of what the host sees of
+// A D3D12 whose buffers are memory of the process, and whose lists copy between them and do what a fake DirectML records (computing.cpp), in the same DLL as the fake DirectML: for tests of what the host sees of
 // a device and a command list. Objects are tables of functions by their places, so that no header has to know the newer interfaces.
 #pragma once
+
+#include <functional>
+#include <vector>
 
 #include "windows_api.h"
 
@@ -25,5 +28,11 @@ void perform(const char* letters, size_t count, ID3D12Device* device, ID3D12Grap
 
 /// Whether `x` was performed.
 bool removed();
+
+/// The bytes of a buffer.
+std::vector<char>& bytes_of(ID3D12Resource* buffer);
+
+/// What a list is to do, after all that was recorded, whenever it is executed.
+void record(ID3D12CommandList* list, std::function<void()> work);
 
 }  // namespace fake_d3d12

@@ -4,14 +4,15 @@
 //
 // A mode "kernels COMPILE/INITIALIZE/EXECUTE;..." says in letters (d3d12.h) what one request after the other does with a device and a command
 // list at each of these steps; the last one is done again and again. It is for the fake D3D12 in the same DLL.
-#include "d3d12.h"
-#include "directml_api.h"
+//
+// The modes of computing.h compute: on the fake D3D12 too, and right but for what the mode says.
+#include "computing.h"
 
 #include <cstring>
 
 namespace {
 
-constexpr uint32_t element_wise_round = 99, bit_or = 122, bit_xor = 123;
+constexpr uint32_t element_wise_round = 99, bit_or = 122;
 constexpr uint32_t halves_to_nearest_even = 0, toward_zero = 1;
 constexpr uint64_t part = 8;  // bytes of each kind of memory that shows-memory gives
 
@@ -19,11 +20,21 @@ constexpr uint64_t part = 8;  // bytes of each kind of memory that shows-memory 
 volatile const char mode[64] = "the mode of this fake";
 volatile const char real_dll[1024] = "the path of a real DirectML.dll, in UTF-8";
 
+}  // namespace
+
+namespace fake {
+
 bool is(const char* name) {
     size_t i = 0;
     while (name[i] && mode[i] == name[i]) ++i;
     return mode[i] == name[i];
 }
+
+}  // namespace fake
+
+namespace {
+
+using namespace fake;
 
 constexpr size_t script_start = 8;  // behind "kernels "
 
@@ -53,36 +64,6 @@ void perform(int request, int step, ID3D12Device* device, ID3D12GraphicsCommandL
 struct RoundDesc {
     const dml::TypedDesc *input, *output;
     uint32_t rounding_mode;
-};
-
-[[noreturn]] void crash() {
-    *static_cast<volatile int*>(nullptr) = 1;
-    __builtin_unreachable();
-}
-
-HRESULT gives_nothing(void** out) {
-    if (out) *out = nullptr;
-    return S_OK;
-}
-
-HRESULT refuses(void** out) {
-    if (out) *out = nullptr;
-    return E_NOINTERFACE;
-}
-
-/// What every object is besides its own methods. Never deleted: a test's program does not live long.
-template <class Interface> struct Object : Interface {
-    HRESULT STDMETHODCALLTYPE QueryInterface(REFIID, void** out) override { return refuses(out); }
-    ULONG STDMETHODCALLTYPE AddRef() override { return 2; }
-    ULONG STDMETHODCALLTYPE Release() override { return 1; }
-    HRESULT STDMETHODCALLTYPE GetPrivateData(REFGUID, UINT*, void*) override { return E_NOTIMPL; }
-    HRESULT STDMETHODCALLTYPE SetPrivateData(REFGUID, UINT, const void*) override { return E_NOTIMPL; }
-    HRESULT STDMETHODCALLTYPE SetPrivateDataInterface(REFGUID, IUnknown*) override { return E_NOTIMPL; }
-    HRESULT STDMETHODCALLTYPE SetName(PCWSTR) override { return E_NOTIMPL; }
-};
-
-template <class Interface> struct Child : Object<Interface> {
-    HRESULT STDMETHODCALLTYPE GetDevice(REFIID, void** out) override { return refuses(out); }
 };
 
 struct Operator : Child<dml::IOperator> {};
@@ -328,11 +309,16 @@ extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(ID3D12Device* d
     for (const char* proxy : {"right", "hangs", "crashes", "exits", "two-wrong"}) {
         if (is(proxy)) return create_proxy(d3d12, flags, level, out);
     }
+    if (is_computing()) return create_computing(out);
     if (is("shows-memory")) device.recorder.prepare(d3d12);
     device.recorder.device = d3d12;
     device.recorder.initializer = &device.initializer;
     *out = static_cast<dml::IDevice1*>(&device);
     return S_OK;
+}
+
+extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice(ID3D12Device* d3d12, UINT flags, REFIID iid, void** out) {
+    return DMLCreateDevice1(d3d12, flags, 0x1000, iid, out);
 }
 
 BOOL WINAPI DllMain(HINSTANCE, DWORD reason, void*) { return reason != DLL_PROCESS_ATTACH || !is("load-fails"); }

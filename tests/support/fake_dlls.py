@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[1]
-SOURCES = [str(HERE / "fake_directml" / name) for name in ("fake.cpp", "d3d12.cpp")]
+SOURCES = [str(HERE / "fake_directml" / name) for name in ("fake.cpp", "computing.cpp", "d3d12.cpp")]
 HEADERS = HERE.parent / "conformance" / "backends" / "directml" / "native" / "src"
 COMPILER = "x86_64-w64-mingw32-g++"
 

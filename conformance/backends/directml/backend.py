@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable, Dispatch
+from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
 from dmlcts.conformance.backends.directml.seal import Seal, changes, not_the_default, vkd3d_version
 from dmlcts.conformance.backends.directml.stack import (
@@ -25,7 +25,9 @@ from dmlcts.conformance.backends.directml.stack import (
     sha256_of,
 )
 from dmlcts.conformance.backends.directml.windows import host_command
-from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
+from dmlcts.conformance.backends.process.process import ProcessBackend, T, split_command
+from dmlcts.conformance.backends.process.protocol import Header
+from dmlcts.conformance.backends.process.streams import Pieces
 from dmlcts.reports.record.versions import replaced_text
 
 START = 60.0
@@ -69,10 +71,16 @@ class DirectML(ProcessBackend):
         file = {"dll": str(dll.path), "sha256": dll.sha256, "file_version": dll.version}
         return replace(info, version=version, details={**info.details, **file, **self._details})
 
-    def run(self, dispatch: Dispatch) -> None:
-        """As ``ProcessBackend.run``; then what the host wrote is where the user wants it."""
+    def ask(
+        self,
+        make: Callable[[int], Pieces],
+        place: Callable[[Header, int, int], list[memoryview]],
+        read: Callable[[Header], T],
+        timeout: float | None = None,
+    ) -> T:
+        """As ``ProcessBackend.ask``; then what the host wrote is where the user wants it."""
         try:
-            super().run(dispatch)
+            return super().ask(make, place, read, timeout)
         finally:
             if self._exchange is not None:
                 self._exchange.fetch()

@@ -80,7 +80,7 @@ def system_id() -> str:
 def host_id() -> str:
     """What a host is named by: its sources, and what it runs in."""
     folders = [NATIVE / name for name in ("src", "cmake", "wine")]
-    files = [NATIVE / "CMakeLists.txt", *sorted(file for folder in folders for file in folder.iterdir() if file.is_file())]
+    files = [NATIVE / "CMakeLists.txt", *sorted(file for folder in folders for file in folder.rglob("*") if file.is_file())]
     parts = (part for file in files for part in (file.name.encode(), file.read_bytes().replace(b"\r\n", b"\n")))
     return _digest([*parts, system_id().encode()])
 

@@ -17,10 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from io import FileIO
-from queue import Empty, SimpleQueue
-from threading import TIMEOUT_MAX, Thread
+from queue import Empty
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from dmlcts.conformance.backends.backend import (
     CRASHED,
@@ -37,6 +36,7 @@ from dmlcts.conformance.backends.backend import (
 )
 from dmlcts.conformance.backends.process.patience import Patience, processor_time
 from dmlcts.conformance.backends.process.protocol import (
+    CALLING,
     CLOSE,
     DESCRIBE,
     WORKING,
@@ -48,6 +48,7 @@ from dmlcts.conformance.backends.process.protocol import (
     no_views,
     parts,
     raise_status,
+    read_calling,
     read_header,
     read_info,
     read_paths,
@@ -55,14 +56,13 @@ from dmlcts.conformance.backends.process.protocol import (
     run_request,
 )
 from dmlcts.conformance.backends.process.standard_error import KEPT, StandardError, text_of
+from dmlcts.conformance.backends.process.streams import Pieces, StreamThread, widen, write_pieces
 from dmlcts.spec.reading.loader import load
 
 T = TypeVar("T")
-Pieces = Sequence[bytes | memoryview]
 Place = Callable[[Header, int], list[memoryview]]
 
 KILLED = "was killed"
-PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
 """Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
 LEAST_START, SLOWER_START = 5.0, 5.0
@@ -107,6 +107,8 @@ class ProcessBackend:
     request for a dispatch and a number; ``shown`` is what the user called the backend; ``closed`` is the exit code after ``close``.
     """
 
+    _protocol = 1
+
     def __init__(
         self,
         argv: Sequence[str],
@@ -132,26 +134,13 @@ class ProcessBackend:
         """The host's description from its first start."""
         return self._info
 
+    @property
+    def protocol(self) -> int:
+        """The version of the protocol that the host speaks."""
+        return self._protocol
+
     def run(self, dispatch: Dispatch) -> None:
-        """Executes a dispatch, and first starts the host again if the last case ended it.
-
-        Raises:
-            Rejected, Unsupported: the host answered so. BackendFault: it crashed, hung, sent a malformed answer or reported a fault.
-            WireError, KeyError: the desc cannot be sent, which is not the host's fault.
-        """
-        self._number += 1
-        number = self._number
-        request = self._request(dispatch, number)
-        limit = self._timeout if dispatch.timeout is None else dispatch.timeout
-        if self._host is None:
-            self._start_limit = min(self._timeout, max(limit, self._usual_start))
-            try:
-                self._start_again()
-            except BackendFault as fault:
-                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence, NOT_STARTED) from None
-
-        def place(header: Header, length: int) -> list[memoryview]:
-            return answer_views(header, length, number, dispatch)
+        """Executes a dispatch. Raises as ``ask``, and WireError and KeyError where the desc cannot be sent."""
 
         def read(header: Header) -> None:
             found = read_paths(header)
@@ -159,7 +148,39 @@ class ProcessBackend:
                 dispatch.paths.extend(found)
             raise_status(header)
 
-        self._ask(request, place, limit, read, number)
+        self.ask(
+            lambda number: self._request(dispatch, number),
+            lambda header, length, number: answer_views(header, length, number, dispatch),
+            read,
+            dispatch.timeout,
+        )
+
+    def ask(
+        self,
+        make: Callable[[int], Pieces],
+        place: Callable[[Header, int, int], list[memoryview]],
+        read: Callable[[Header], T],
+        timeout: float | None = None,
+    ) -> T:
+        """Sends the request that ``make`` makes of its number, and first starts the host again if the last case ended it.
+
+        ``place`` gives the places for the payload of an answer, from its header, the payload's length and the request's number; ``read`` reads
+        the answer when all of it is there. ``timeout``: in seconds, the backend's own if None.
+
+        Raises:
+            Rejected, Unsupported: the host answered so. BackendFault: it crashed, hung, sent a malformed answer or reported a fault.
+        """
+        self._number += 1
+        number = self._number
+        request = make(number)
+        limit = self._timeout if timeout is None else timeout
+        if self._host is None:
+            self._start_limit = min(self._timeout, max(limit, self._usual_start))
+            try:
+                self._start_again()
+            except BackendFault as fault:
+                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence, NOT_STARTED) from None
+        return self._ask(request, lambda header, length: place(header, length, number), limit, read, number)
 
     def close(self) -> None:
         """Asks the host to exit, and kills it after some seconds. Raises BackendFault if it had to, or for an exit code of anything but success."""
@@ -175,7 +196,10 @@ class ProcessBackend:
         raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start_again(self) -> None:
+        protocol = self._protocol
         change = self._info.change(self._start())
+        if protocol != self._protocol:
+            change = f"protocol was {protocol} and is {self._protocol}"
         if change:
             self._drop()
             raise BackendFault(f"it does not describe itself as before: {change}")
@@ -189,7 +213,9 @@ class ProcessBackend:
                 f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
             ) from None
         try:
-            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.read_description)
+            info = self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.read_description)
+            self._protocol = self._host.protocol
+            return info
         except (Rejected, Unsupported, BackendFault) as failure:
             self._drop()
             raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
@@ -230,7 +256,9 @@ class ProcessBackend:
             ]
         if last := host.stderr.text():
             evidence += [f"standard error, its last {KEPT} bytes at most:", last]
-        return BackendFault(f"{problem}; the host {end}", "\n".join(evidence), lost)
+        fault = BackendFault(f"{problem}; the host {end}", "\n".join(evidence), lost)
+        fault.call = host.call
+        return fault
 
     def _drop(self) -> None:
         host, self._host = self._host, None
@@ -255,21 +283,24 @@ class _Host:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         stdin, stdout, stderr = (cast(FileIO, s) for s in (self.popen.stdin, self.popen.stdout, self.popen.stderr))
-        _widen(stdin)
-        _widen(stdout)
+        widen(stdin)
+        widen(stdout)
         self.source = RawStream(stdout)
         self.stderr = StandardError(stderr)
         self.answered = 0
         self.reports_progress = False
+        self.protocol = 1
+        self.call: int | None = None
         self.patience = Patience(0.0)
-        self.writer, self.reader = _Worker(stdin), _Worker(stdout)
-        self.listener = _Worker(stderr)
+        self.writer, self.reader = StreamThread(stdin), StreamThread(stdout)
+        self.listener = StreamThread(stderr)
         self.listener.submit(self.stderr.follow)
 
     def read_description(self, header: Header) -> BackendInfo:
-        """The description in the answer to describe, which also says whether the host reports progress. Raises as ``read_info``."""
+        """The description in the answer to describe, which also says what the host itself can do. Raises as ``read_info``."""
         info = read_info(header)
         self.reports_progress = header.get("progress") is True
+        self.protocol = header.get("protocol", 1)
         return info
 
     def exchange(self, request: Pieces, place: Place, limit: float, number: int) -> Header:
@@ -280,7 +311,8 @@ class _Host:
         pieces = parts(request)
         watched = number and not self.reports_progress
         self.patience = patience = Patience(limit, partial(processor_time, self.popen.pid) if watched else None)
-        self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
+        self.call = None
+        self.writer.submit(lambda: write_pieces(cast(FileIO, self.popen.stdin), pieces))
         self.reader.submit(lambda: _read(self.source, place, lambda header, length: self._is_progress(header, length, number)))
         header = self._answer(patience)
         try:
@@ -291,6 +323,10 @@ class _Host:
         return header
 
     def _is_progress(self, header: Header, length: int, number: int) -> bool:
+        """Whether a frame is no answer yet, but says how far the host is."""
+        if number and self.protocol > 1 and header.get("status") == CALLING:
+            self.call = read_calling(header, length, number)
+            return True
         if not (self.reports_progress and number and header.get("status") == WORKING):
             return False
         self.patience.on_progress(read_progress(header, length, number))
@@ -306,7 +342,7 @@ class _Host:
     def end(self, grace: float, farewell: Pieces = ()) -> str:
         """Ends it, by force after ``grace`` seconds; returns how it ended."""
         if farewell:
-            self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), farewell))
+            self.writer.submit(lambda: write_pieces(cast(FileIO, self.popen.stdin), farewell))
             self.writer.stop()
         try:
             ended = _exit_text(self.popen.wait(grace))
@@ -334,53 +370,10 @@ class _Host:
             self.popen.kill()
 
 
-class _Worker:
-    """A thread that does one task at a time on a stream, and closes the stream when it is stopped, as no other thread can."""
-
-    def __init__(self, stream: FileIO) -> None:
-        self.stream = stream
-        self.tasks: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
-        self.results: SimpleQueue[Any] = SimpleQueue()
-        self.thread = Thread(target=self._work, daemon=True)
-        self.thread.start()
-
-    def _work(self) -> None:
-        while (task := self.tasks.get()) is not None:
-            try:
-                result = task()
-            except Exception as error:  # any exception goes to the waiting thread
-                result = error
-            del task  # it holds the resources of a case
-            self.results.put(result)
-            del result
-        with suppress(OSError):
-            self.stream.close()
-
-    def submit(self, task: Callable[[], Any]) -> None:
-        self.tasks.put(task)
-
-    def result(self, deadline: float) -> Any:
-        """What the task returned or raised. Raises Empty at the deadline."""
-        result = self.results.get(timeout=min(max(0.0, deadline - monotonic()), TIMEOUT_MAX))
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def stop(self) -> None:
-        self.tasks.put(None)
-
-
 def _ending_with_the_suite() -> Callable[[], object] | None:
     """For the child between fork and exec: the kernel kills it when the thread that started it ends, even if the suite is killed. Linux only."""
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
     return prctl and (lambda: prctl(1, signal.SIGKILL))  # type: ignore[attr-defined,unused-ignore]  # PR_SET_PDEATHSIG
-
-
-def _write(stream: FileIO, pieces: Pieces) -> None:
-    for piece in pieces:
-        view = memoryview(piece)
-        while len(view):
-            view = view[stream.write(view) :]
 
 
 def _read(source: RawStream, place: Place, is_progress: Callable[[Header, int], bool]) -> Header:
@@ -390,15 +383,6 @@ def _read(source: RawStream, place: Place, is_progress: Callable[[Header, int], 
     for view in place(header, length):
         source.fill(view)
     return header
-
-
-def _widen(stream: FileIO) -> None:
-    """Enlarges a pipe's buffer, so that a large tensor needs fewer context switches. Linux only; may fail."""
-    if sys.platform == "linux":
-        import fcntl
-
-        with suppress(OSError):
-            fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 
 def _exit_text(code: int) -> str:

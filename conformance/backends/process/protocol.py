@@ -274,8 +274,7 @@ def run_request(dispatch: Dispatch, number: int, find: Find) -> list[bytes | mem
 
 def answer_views(header: Header, payload_length: int, number: int, dispatch: Dispatch) -> list[memoryview]:
     """The destination of the payload of the answer to request ``number``: views of the dispatch's resources. Raises ProtocolError."""
-    if _get(header, "id", int) != number:
-        raise ProtocolError(f"the answer has the id {header['id']}, but the request had {number}")
+    check_id(header, number)
     views: list[memoryview] = []
     if _get(header, "status", str) == "ok":
         returned = _get(header, "resources", list)
@@ -354,13 +353,17 @@ _DESCRIBED: dict[str, Callable[[Any], bool]] = {
     "operators": lambda v: isinstance(v, list) and all(isinstance(name, str) and name in abi().operator_types for name in v),
     "validates": lambda v: isinstance(v, bool),
     "progress": lambda v: isinstance(v, bool),
+    "protocol": lambda v: type(v) is int and v in (1, 2),
 }
 
-_OF_THE_HOST = ("status", "progress")
+_OF_THE_HOST = ("status", "progress", "protocol")
 """What an answer to describe says of itself and of the host, not of the implementation."""
 
 WORKING = "working"
 """The status of a progress message, which comes before an answer."""
+
+CALLING = "calling"
+"""The status of a message that says which call of a sequence the host is in."""
 
 
 def read_info(header: Header) -> BackendInfo:
@@ -386,6 +389,22 @@ def read_progress(header: Header, payload_length: int, number: int) -> str:
     if _get(header, "id", int) != number:
         raise ProtocolError(f"a progress message has the id {header['id']}, but the request had {number}")
     return sanitize.line(_get(header, "at", str))[:_LONGEST_AT]
+
+
+def read_calling(header: Header, payload_length: int, number: int) -> int:
+    """The number of the call that the host is in, as its message about request ``number`` says. Raises ProtocolError."""
+    no_views(header, payload_length)
+    check_id(header, number)
+    call: int = _get(header, "call", int)
+    if call < 0:
+        raise ProtocolError(f"a message says that the host is in call {call}")
+    return call
+
+
+def check_id(header: Header, number: int) -> None:
+    """Raises ProtocolError if an answer is to another request."""
+    if _get(header, "id", int) != number:
+        raise ProtocolError(f"the answer has the id {header['id']}, but the request had {number}")
 
 
 _LONGEST_AT = 200

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from math import isfinite
+from pathlib import Path
 from random import SystemRandom
 from typing import Any
 
 import click
 
+from dmlcts.conformance.commands.cases.graphs import OUT as OUT_OF_GRAPHS
+from dmlcts.conformance.commands.cases.graphs import run_files, search
 from dmlcts.conformance.commands.cases.run import (
     backend_option,
     basis_option,
@@ -72,12 +75,22 @@ class _Minutes(click.FloatRange):
     help="go on with the cases that an earlier search kept there, the smallest of each kernel, and keep this one's; of several, the first gets all",
 )
 @click.option(
+    "--graphs", is_flag=True, help="search among graphs of operators (IDMLDevice1::CompileGraph) instead of single dispatches"
+)
+@click.option(
+    "--graph",
+    "graph_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="run a graph that a search kept, and nothing else; may be repeated",
+)
+@click.option(
     "--out",
     "-o",
-    default=OUT,
-    show_default=True,
+    default="",
     type=click.Path(file_okay=False),
-    help="folder for results and reports; replaces an older run's; other folders must be empty",
+    help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --graphs, {OUT_OF_GRAPHS}]",
 )
 @quiet_option
 def command(
@@ -88,6 +101,9 @@ def command(
     maxfail: int | None,
     processes: int,
     quiet: bool,
+    graphs: bool,
+    graph_files: tuple[str, ...],
+    out: str,
     **given: Any,
 ) -> None:
     """Searches for failing cases: runs random valid descs, layouts, bindings and data until it is stopped.
@@ -96,6 +112,8 @@ def command(
     (`dmlcts spec factors`) occur together that did not so far are preferred. A failing case is made simpler, as long as it fails in the same
     way, and is kept as a file in the folder `examples`. Further failures of a known cause are counted, and the search goes round them. After 20 causes
     or 50 failures in a row the search goes on without the operator.
+
+    With --graphs each number is a random graph of 1 to 40 operators (docs/graphs.md), with OPERATOR one of which is in each graph. --maxfail, --basis, --waivers, --corpus and --no-paths have no effect then.
 
     Ctrl-C ends the search like its minutes: the reports are written, as those of a run, and name operators that it did not reach. A search claims nothing. `dmlcts merge` merges
     searches with different seeds.
@@ -110,7 +128,16 @@ def command(
     from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.reports.record.record import SEARCH
 
+    if graph_files:
+        raise click.exceptions.Exit(run_files(given["backend"], graph_files, given["timeout"]))
     seed = SystemRandom().randrange(_SEEDS) if seed is None else seed
+    if graphs:
+        click.echo(f"seed {seed}" + ("" if minutes or quiet else "; Ctrl-C ends the search"))
+        names = operators + more_operators
+        raise click.exceptions.Exit(
+            search(given["backend"], names, seed, minutes, processes, given["timeout"], Path(out or OUT_OF_GRAPHS), quiet)
+        )
+    given["out"] = out or OUT
     options = RunOptions(
         level=SEARCH, seed=str(seed), operators=operators + more_operators, minutes=minutes or 0.0, maxfail=maxfail or 0, **given
     )

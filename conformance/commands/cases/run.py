@@ -110,7 +110,8 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
     "--profile",
     default="",
     metavar="NAME",
-    help="only what a network of the census dispatches, such as resnet50: small at level core, at its own sizes at full (docs/clients.md)",
+    help="only what a network of the census dispatches, such as resnet50: small at level core, at its own sizes at full (docs/clients.md); or the promises of the API "
+    "that a client relies on: onnxruntime, or first-light for whoever begins (docs/sequences.md)",
 )
 @click.option(
     "--shard", default="", metavar="I/N", help="only the I-th of N parts, for several machines; combine with `dmlcts merge`"
@@ -145,7 +146,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
     "--require",
     multiple=True,
     metavar="WHAT",
-    help="an operator, a data type, OPERATOR/TYPE, `validation` (of invalid descs) or a profile file (YAML): unsupported there is a failure; "
+    help="an operator, a data type, OPERATOR/TYPE, `api` or a promise, `validation` (of invalid descs) or a profile file (YAML): unsupported there is a failure; "
     "may be repeated",
 )
 @waivers_option
@@ -180,7 +181,7 @@ def command(
 ) -> None:
     """Runs cases on a backend and writes results.jsonl, claim.json, junit/*.xml, ctrf/*.json, summary.md and index.html to the output folder.
 
-    With OPERATORs, only their cases. Cases run as soon as those of the first operator are made.
+    With OPERATORs, only their cases; `api`, an area of the API or a promise (DEV-1) selects promises (docs/sequences.md). Cases run as soon as those of the first operator are made.
 
     Results are kept in any event: after Ctrl-C or another signal the reports list what was not run. If a run was killed, `dmlcts report`
     writes its reports.
@@ -301,7 +302,7 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -
     """
     from dmlcts.conformance.runner.folder.journal import read_run
     from dmlcts.conformance.runner.planning.options import UsageError
-    from dmlcts.generator.suite.suite import find_case
+    from dmlcts.conformance.runner.planning.selection import case_called
     from dmlcts.reports.record.record import FAILURES
 
     for name, option in (
@@ -321,7 +322,7 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -
     known, stale = [], []
     for case_id in failed:
         try:
-            known.append(find_case(case_id).id)
+            known.append(case_called(case_id).id)
         except KeyError:
             stale.append(case_id)
     if not known:

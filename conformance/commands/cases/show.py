@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, frame
 from dmlcts.conformance.backends.recording import Recording
 from dmlcts.conformance.commands.common import case_named, json_option, print_json
+from dmlcts.conformance.commands.specs.spec_promises import print_promise, promise_json
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.promises import promise_named
 from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.sequences.calls import Call
+from dmlcts.conformance.sequences.repetition.forms import repetition_of
+from dmlcts.conformance.sequences.takes_part.wire import perform_request
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.suite.families import by_family
 from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.reports.record.record import API
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.untrusted.desc_json import write_desc
 from dmlcts.spec.writing.files import writing_to
@@ -41,16 +49,34 @@ from dmlcts.spec.writing.files import writing_to
 def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool) -> None:
     """Prints one case with its data, a table of what is tested of an operator, or lists the cases that --operator and -k select.
 
-    CASE is a case's id, a JSON file of a failed property case, or the name of an operator.
+    CASE is a case's id, such as that of a promise of the API (api/DEV-1), a JSON file of a failed property case, or the name of an operator.
     """
     if frames is not None and case is None:
         raise UsageError("--frame needs CASE, the id of the case whose requests it writes")
     if case in operator_names():
         _print_families(str(case), level, as_json)
         return
+    if case is not None and case.startswith(f"{API}/"):
+        promise = promise_named(case)
+        if frames is not None:
+            write_sequence(promise.calls, frames)
+            click.echo(
+                f"{frames}: describe, a request to perform {count_of(len(promise.calls), 'call')} and close, as in a run of {case}"
+            )
+        elif as_json:
+            print_json(promise_json(promise))
+        else:
+            print_promise(console(), promise)
+        return
     if case is not None:
         found = case_named(case)
-        if frames is not None:
+        if frames is not None and found.sequence:
+            calls = repetition_of(found).script.calls
+            write_sequence(calls, frames)
+            click.echo(
+                f"{frames}: describe, a request to perform {count_of(len(calls), 'call')} and close, as in a run of {found.id}"
+            )
+        elif frames is not None:
             count = write_session(found, frames)
             click.echo(f"{frames}: describe, {count_of(count, 'run request')} and close, as in a run of {found.id}")
         elif as_json:
@@ -82,6 +108,12 @@ def write_session(case: Case, file: Path) -> int:
     if not backend.count:
         raise UsageError(f"{case.id} sends no request: {result.message}")
     return backend.count
+
+
+def write_sequence(calls: Sequence[Call], file: Path) -> None:
+    """Writes what a host of version 2 of the protocol reads in a run of these calls alone. Raises WriteError."""
+    with writing_to(file):
+        file.write_bytes(b"".join([frame(DESCRIBE), *perform_request(calls, 1), frame(CLOSE)]))
 
 
 def _print_families(name: str, level: str, as_json: bool) -> None:

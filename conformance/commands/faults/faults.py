@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dmlcts.conformance.commands.faults import conditions, legal, sequences, subsume
+from dmlcts.conformance.commands.faults import conditions, graphs, legal, sequences, subsume
 from dmlcts.conformance.commands.faults.hunt import by_kind_command, hunt_command, list_command
 
 
@@ -16,5 +16,14 @@ def command() -> None:
     """
 
 
-for each in (hunt_command, conditions.command, legal.command, sequences.command, by_kind_command, subsume.command, list_command):
+for each in (
+    hunt_command,
+    conditions.command,
+    legal.command,
+    sequences.command,
+    graphs.command,
+    by_kind_command,
+    subsume.command,
+    list_command,
+):
     command.add_command(each)

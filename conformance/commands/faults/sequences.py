@@ -14,8 +14,8 @@ from rich.markup import escape
 from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults.common import operators_of, track_work
+from dmlcts.conformance.faults.beyond.sequences import FAULTS, LEGAL
 from dmlcts.conformance.faults.hunt.sequences import SequenceHunt, hunt_sequences
-from dmlcts.conformance.faults.sequences import FAULTS, LEGAL
 from dmlcts.conformance.runner.planning.options import UsageError
 
 

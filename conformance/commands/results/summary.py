@@ -9,12 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.conformance.sequences.promises.profile import profile_called, profile_names
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
 from dmlcts.reports.kernels.table import coverage
 from dmlcts.reports.kernels.text import coverage_text
 from dmlcts.reports.record.groups import deciding_results
-from dmlcts.reports.record.record import NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, Record, Result
+from dmlcts.reports.record.record import FAILURES, NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, Record, Result
 from dmlcts.reports.record.verdict import SYMBOLS, interruption, matrix, total, unused_waivers, without_support
 
 _SHOWN = 5
@@ -47,6 +48,8 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
     for operator, counts in rows.items():
         table.add_row(escape(operator), *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
     console.print(table)
+    if record.manifest.profile.get("name") in profile_names():
+        print_profile(record, console)
     print_explanations(explanations[:MOST_SHOWN], console)
     if note := rest_sentence(explanations):
         console.print(f"[dim]{escape(note)}[/]")
@@ -76,6 +79,22 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
         )
     if out is not None:
         console.print(f"report: {escape(str(out / 'index.html'))}", style="dim", soft_wrap=True)
+
+
+def print_profile(record: Record, console: Console) -> None:
+    """Prints the promises of the run's profile in their order, each with what became of it and its page; if the profile stops early, up to the first broken one."""
+    profile = profile_called(record.manifest.profile["name"])
+    statuses = {result.case: result.status for result in record.results}
+    console.print()
+    for promise in profile.promises:
+        status = statuses.get(promise.id, NOT_RUN)
+        page = promise.page.rpartition("/")[2] if status == PASS else promise.url
+        line = (
+            f"[{_STYLES.get(status, 'dim')}]{SYMBOLS[status]}[/] {promise.name:<16} {escape(promise.says)} [dim]{escape(page)}[/]"
+        )
+        console.print(line, soft_wrap=True, highlight=False)
+        if profile.stops and status in FAILURES:
+            return
 
 
 def _problem(result: Result) -> str:

@@ -13,11 +13,19 @@ from rich.markup import escape
 from rich.table import Table
 
 from dmlcts.conformance.commands.common import json_option, operator_named, print_json, sound
-from dmlcts.conformance.commands.specs import spec_coverage, spec_factors, spec_findings, spec_new, spec_pin, spec_site
+from dmlcts.conformance.commands.specs import (
+    spec_coverage,
+    spec_factors,
+    spec_findings,
+    spec_new,
+    spec_pin,
+    spec_promises,
+    spec_site,
+)
 from dmlcts.conformance.commands.specs.spec_show import print_operator
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, count_of
-from dmlcts.conformance.sequences.promises.promise import promises_folder, read_promises
+from dmlcts.conformance.sequences.promises.promise import Promise, promises
 from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.written import written_wrong
 from dmlcts.generator.covering.cases import arrays_of, is_stale
@@ -32,7 +40,7 @@ from dmlcts.spec.reading.document import LARGEST, SpecError, read
 from dmlcts.spec.reading.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
 from dmlcts.spec.reading.measured import checked_census, networks_of, validated_document
 from dmlcts.spec.reading.promises import plain
-from dmlcts.spec.untrusted.files import InputError, read_text
+from dmlcts.spec.untrusted.files import InputError, read_text, shorten_text
 from dmlcts.spec.writing.yaml_writer import yaml_text
 
 
@@ -51,9 +59,17 @@ command.add_command(spec_site.command)
 
 
 @command.command("list")
+@click.argument("what", default="")
 @json_option
-def list_(as_json: bool) -> None:
-    """Lists the operators that have a spec."""
+def list_(what: str, as_json: bool) -> None:
+    """Lists the operators that have a spec; or promises of the API: `api` for all, an area, a name."""
+    if what:
+        found = _promises_called(what)
+        if as_json:
+            print_json([spec_promises.promise_json(promise) for promise in found])
+        else:
+            spec_promises.print_list(console(), found)
+        return
     operators = sound()
     if as_json:
         print_json([_row(operator) for operator in operators])
@@ -69,6 +85,14 @@ def list_(as_json: bool) -> None:
         )
     console().print(table)
     click.echo(f"{len(operators)} of the {len(abi().operator_types)} operators of feature level 6_4")
+    click.echo(f"{len(promises())} promises of the API: dmlcts spec list api")
+
+
+def _promises_called(text: str) -> list[Promise]:
+    """The promises that a word names. Raises UsageError."""
+    if found := spec_promises.promises_called(text):
+        return found
+    raise UsageError(f"no promise of the API is called {shorten_text(text)!r}, and no area; `dmlcts spec list api` lists them")
 
 
 def _row(operator: Operator) -> dict[str, Any]:
@@ -88,7 +112,17 @@ def _row(operator: Operator) -> dict[str, Any]:
 @json_option
 @click.option("--yaml", "as_yaml", is_flag=True, help="print a self-contained spec file, with nothing inherited")
 def show(operator: str, as_json: bool, as_yaml: bool) -> None:
-    """Prints a whole operator: its own file, everything inherited, defaults, and measurements."""
+    """Prints a whole operator: its own file, everything inherited, defaults, and measurements. Or a promise of the API, with its calls."""
+    if promised := spec_promises.promises_called(operator):
+        if as_yaml:
+            raise UsageError(
+                f"{shorten_text(operator)} is no operator; a promise is in YAML already, with what it shares in shared.yaml"
+            )
+        if as_json:
+            print_json([spec_promises.promise_json(promise) for promise in promised])
+        for promise in [] if as_json else promised:
+            spec_promises.print_promise(console(), promise)
+        return
     found = operator_named(operator)
     if as_json:
         data = {
@@ -112,8 +146,8 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
 
     Of files that are given it also says what a right spec may lack.
     """
-    folders = (operators_folder(), profiles_folder(), measured_folder(), promises_folder())
-    every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
+    folders = (operators_folder(), profiles_folder(), measured_folder())
+    every = (*(file for folder in folders for file in sorted(folder.rglob("*.yaml"))), *spec_promises.promise_files())
     chosen = files or every
     problems = [{"file": str(file), "problem": problem} for file in chosen for problem in _problems(file)]
     wrong = {problem["file"] for problem in problems}
@@ -142,8 +176,8 @@ def _problems(file: Path) -> Iterator[str]:
         if file.parent.name == "census":
             checked_census(read(file), file)
             return
-        if file.parent.name == promises_folder().name:
-            read_promises(file)
+        if spec_promises.is_about_promises(file):
+            spec_promises.check_file(file)
             return
         if file.parent.name == "profiles":
             load_document(read(file), file)
@@ -160,7 +194,7 @@ def _problems(file: Path) -> Iterator[str]:
 
 def _advice(file: Path) -> Iterator[str]:
     """What the right spec of an operator may lack, and what to do next."""
-    if file.parent.name in ("measured", "census", "profiles", promises_folder().name):
+    if file.parent.name in ("measured", "census", "profiles") or spec_promises.is_about_promises(file):
         return
     operator = load_file(file, measured_folder())
     yield from (f"{operator.name}: {hint}" for hint in hints(operator))

@@ -14,8 +14,10 @@ from rich.progress import track
 from rich.table import Table
 
 from dmlcts.conformance.commands.common import json_option, mapper, names_given, print_json, processes_option, sound
+from dmlcts.conformance.commands.specs.spec_promises import coverage_json, print_coverage, unused_calls
 from dmlcts.conformance.execution import binding_checks
 from dmlcts.conformance.runner.screen.terminal import console
+from dmlcts.conformance.sequences.promises.promise import promises
 from dmlcts.generator.checks import CHECKS
 from dmlcts.generator.checks.given import OperatorCases
 from dmlcts.generator.checks.hints import hints
@@ -23,6 +25,7 @@ from dmlcts.generator.checks.promises import COLUMNS, Coverage, coverage
 from dmlcts.generator.suite.interactions import KINDS, Covered, interactions
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import reference_of
+from dmlcts.reports.record.record import API
 from dmlcts.spec.reading.loader import load
 
 MOST_OF_A_CHECK = 5
@@ -58,9 +61,17 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
     """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything.
 
     With --interactions it exits with 1 too if an operator has less than all pairs at level core, less than all pairs with a long dimension at
-    level full, or less than 99 % of the triples there. For operators that are named it also says what a complete spec may lack.
+    level full, or less than 99 % of the triples there. For operators that are named it also says what a complete spec may lack. `api` stands for
+    the promises of the API: which calls none of them makes.
     """
-    names = names_given(operators) or [operator.name for operator in sound()]
+    about_api = API in operators
+    if about_api and as_json:
+        print_json(coverage_json(promises()))
+    complete = not about_api or (not unused_calls(promises()) if as_json else print_coverage(console()))
+    named = [name for name in operators if name != API]
+    if about_api and not named:
+        raise click.exceptions.Exit(0 if complete else 1)
+    names = names_given(named) or [operator.name for operator in sound()]
     stderr = Console(stderr=True)
     with mapper(processes) as mapped:
         results = mapped(partial(_find, together=together), names)
@@ -74,7 +85,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
             _print_hints(found)
         if together:
             _print_together(found)
-    raise click.exceptions.Exit(0 if all(entry.complete and not entry.too_few for entry in found) else 1)
+    raise click.exceptions.Exit(0 if complete and all(entry.complete and not entry.too_few for entry in found) else 1)
 
 
 def _find(name: str, together: bool) -> Found:

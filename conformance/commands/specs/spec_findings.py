@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from dmlcts.conformance.commands.common import sound
+from dmlcts.conformance.commands.specs.spec_promises import broken_promises
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.formats.markdown import plain
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, read_waivers
@@ -68,6 +69,7 @@ def page(operators: Sequence[Operator], waivers: Sequence[Waiver]) -> str:
             (f"DirectML.dll {words}", _list_findings(found, partial(_has, effect), shortened=True))
             for effect, words in EFFECTS.items()
         ),
+        ("DirectML.dll breaks a promise of the API", broken_promises()),
         ("The documents contradict each other", _list_findings(found, lambda e: e.severity == CONTRADICTION and not e.effect)),
         ("Errors of the documentation", _list_findings(found, lambda e: e.severity == ERRATUM)),
     )

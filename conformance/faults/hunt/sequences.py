@@ -1,12 +1,12 @@
-"""Hunts the faults of sequences (conformance/faults/sequences) with the sequence cases of some operators."""
+"""Hunts the faults of sequences (conformance/faults/beyond/sequences) with the sequence cases of some operators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dmlcts.conformance.faults.sequences import FAULTS, LEGAL, FaultySequences
-from dmlcts.conformance.sequences.execute import sequence_outcome
+from dmlcts.conformance.faults.beyond.sequences import FAULTS, LEGAL, FaultySequences
+from dmlcts.conformance.sequences.repetition.execute import sequence_outcome
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.repetition import sequence_cases

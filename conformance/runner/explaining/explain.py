@@ -10,6 +10,7 @@ from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
 from dmlcts.conformance.runner.explaining.kernels import named_in, told_by_descs, what_reaches
 from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained_operators
 from dmlcts.conformance.runner.explaining.pairs import pairs_left_out
+from dmlcts.conformance.runner.explaining.promises import explain_promises
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.generator.case.case import LEVELS
@@ -22,6 +23,7 @@ from dmlcts.reports.record.record import (
     FAILURES,
     NOT_RUN,
     PASS,
+    PROMISE,
     REPLAY,
     SEARCH,
     UNEXPECTED_PASS,
@@ -55,7 +57,8 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     those of level core fail alike, unless a ``level`` is given.
     """
     by_operator: dict[str, list[Result]] = {}
-    for result in record.results:
+    promised = [result for result in record.results if result.kind == PROMISE]
+    for result in (each for each in record.results if each.kind != PROMISE):
         by_operator.setdefault(result.operator, []).append(result)
     asked = bool(level)
     ran = {REPLAY: "core"}.get(record.manifest.level, record.manifest.level)
@@ -75,7 +78,7 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
             across.add(name, known[DISPATCHES])
     sure, guesses = across.explanations(ran)
     pairs = _pairs(by_operator, most) if record.manifest.level in LEVELS else []
-    return [*sure, *sorted((*found, *pairs), key=_turn), *guesses]
+    return [*sure, *sorted((*found, *pairs), key=_turn), *explain_promises(promised), *guesses]
 
 
 def _turn(each: Explanation) -> int:

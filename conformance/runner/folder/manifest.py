@@ -16,7 +16,8 @@ from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.inputs import inputs_of
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.screen.terminal import command_text
-from dmlcts.reports.record.record import NOT_RUN, Manifest, RecordError, Result
+from dmlcts.conformance.sequences.promises.profile import profile_called, profile_names
+from dmlcts.reports.record.record import API, NOT_RUN, Manifest, RecordError, Result
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.promises import spec_files, spec_version
 
@@ -73,7 +74,7 @@ def _selection_text(options: RunOptions) -> str:
         more = [f"{len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
         return ", ".join((*named[:_SHOWN], *more))
     operators = ", ".join(options.operators)
-    network = f"network {options.network}" if options.network else ""
+    network = f"{'profile' if options.network in profile_names() else 'network'} {options.network}" if options.network else ""
     return ": ".join(filter(None, (network, operators, options.expression)))
 
 
@@ -105,13 +106,24 @@ def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str]
         spec_files=spec_files(),
         required=list(options.required),
         left_out=options.left_out,
+        profile=_profile_of(options),
         waivers=[{"file": Path(file).name, "sha256": sha256(Path(file).read_bytes()).hexdigest()} for file in options.waivers],
     )
 
 
+def _profile_of(options: RunOptions) -> dict[str, str]:
+    """The profile of the API that a run is of; empty if it is of none."""
+    if options.network not in profile_names():
+        return {}
+    profile = profile_called(options.network)
+    return {"name": profile.name, "client": profile.client, "able": profile.able}
+
+
 def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
     """The manifest with the version of these operators' specs, which are loaded. Raises SpecError."""
-    return manifest if manifest.spec_version else replace(manifest, spec_version=spec_version(operators), spec_files="")
+    if manifest.spec_version:
+        return manifest
+    return replace(manifest, spec_version=spec_version([name for name in operators if name != API]), spec_files="")
 
 
 def now() -> str:

@@ -26,7 +26,8 @@ class RunPlan:
     ``unlisted`` are the operators whose cases nobody has made yet or is making; ``ids`` are the cases that were made, by operator, and
     ``left`` the indices in it of those still to run. ``done`` has the cases with a result from before, and their statuses; ``statuses`` has
     those and what this run reported; ``further`` counts results that are not kept. After ``maxfail`` failures (0: no limit) the remaining cases are listed but not run;
-    so are those of the operators that the ``breaker`` stops, and all once it stops the run. Without one, nothing does.
+    so are those of the operators that the ``breaker`` stops, and all once it stops the run. Without one, nothing does. ``one_by_one``: a case is
+    handed out when the one before it has its result.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class RunPlan:
         done: Mapping[str, str] | None = None,
         maxfail: int = 0,
         breaker: Breaker | None = None,
+        one_by_one: bool = False,
     ) -> None:
         self.operators, self.watcher, self.maxfail, self.breaker = operators, watcher, maxfail, breaker
         self.done = dict(done or {})
@@ -45,6 +47,7 @@ class RunPlan:
         self.left: dict[str, deque[int]] = {}
         self.failures = 0
         self.further: Counter[str] = Counter()
+        self.one_by_one = one_by_one
 
     def begin_with(self, operators: Collection[str]) -> None:
         """Of what is not listed, the cases of these operators come first."""
@@ -61,7 +64,7 @@ class RunPlan:
     def take(self, operator: str, most: int) -> list[int]:
         """The next cases of an operator, at most so many."""
         todo = self.left[operator]
-        taken = [todo.popleft() for _ in range(min(most, len(todo)))]
+        taken = [todo.popleft() for _ in range(min(1 if self.one_by_one else most, len(todo)))]
         if not todo:
             del self.left[operator]
         return taken

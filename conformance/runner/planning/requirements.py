@@ -1,6 +1,6 @@
 """What a run requires (``--require``): operators, data types, or a profile file. A required case that is unsupported is a failure.
 
-A requirement is text, so that it fits into a manifest: ``OPERATOR/TYPE`` with ``*`` for all, or ``validation``.
+A requirement is text, so that it fits into a manifest: ``OPERATOR/TYPE`` with ``*`` for all, ``api/PROMISE``, or ``validation``.
 A profile is a YAML file in the form of schema/profile.schema.json:
 
     profile: image-models
@@ -8,6 +8,7 @@ A profile is a YAML file in the form of schema/profile.schema.json:
       CONVOLUTION: [FLOAT32, FLOAT16]
       GEMM: all
     data_types: [FLOAT32]
+    api: [DEV-1]
     validation: true
 """
 
@@ -18,7 +19,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.runner.planning.promises import promises_named
+from dmlcts.conformance.sequences.promises.promise import promise_areas
 from dmlcts.reports.claim.claim import VALIDATION
+from dmlcts.reports.record.record import API
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.reading.document import Document, parse, read
 from dmlcts.spec.reading.loader import operator_names
@@ -29,7 +33,7 @@ def requirements(given: Iterable[str]) -> tuple[str, ...]:
     """The requirements that the values of ``--require`` name, each once.
 
     Raises:
-        UsageError: neither an operator, a data type, OPERATOR/TYPE, ``validation``, nor a file. SpecError: a profile is wrong, with line and field.
+        UsageError: neither an operator, a data type, OPERATOR/TYPE, ``api``, a promise or an area, ``validation``, nor a file. SpecError: a profile is wrong, with line and field.
     """
     return tuple(dict.fromkeys(requirement for text in given for requirement in _named_types(text)))
 
@@ -46,6 +50,10 @@ def _named_types(text: str) -> Iterable[str]:
         return (VALIDATION,)
     if text in operator_names():
         return (f"{text}/*",)
+    if text == API:
+        return (f"{API}/*",)
+    if "*" not in text and (names := promises_named(text)):
+        return [f"{API}/{name}" for name in names]
     if text in abi().data_types:
         return (f"*/{text}",)
     operator, slash, data_type = text.partition("/")
@@ -54,7 +62,7 @@ def _named_types(text: str) -> Iterable[str]:
     if Path(text).suffix in (".yaml", ".yml") or Path(text).is_file():
         return read_profile(Path(text))
     raise UsageError(
-        f"--require {text}: neither an operator with a spec, a data type, OPERATOR/TYPE, `{VALIDATION}`, nor a file{_near_types(text)}"
+        f"--require {text}: neither an operator with a spec, a data type, OPERATOR/TYPE, `{API}`, a promise, `{VALIDATION}`, nor a file{_near_types(text)}"
     )
 
 
@@ -73,6 +81,10 @@ def _in_profile(document: Document) -> Iterator[str]:
             yield f"{name}/{_check_type(document, ('operators', name, index), data_type)}"
     for index, data_type in enumerate(data.get("data_types", [])):
         yield f"*/{_check_type(document, ('data_types', index), data_type)}"
+    for index, name in enumerate(data.get(API, [])):
+        if name not in promise_areas():
+            raise document.error((API, index), f"there is no promise {name!r}; `dmlcts spec list` shows them")
+        yield f"{API}/{name}"
     if data.get("validation"):
         yield VALIDATION
 

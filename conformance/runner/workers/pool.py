@@ -125,7 +125,7 @@ class Pool:
         """
         while not plan.is_stopped:  # a process that is to list what is left might not be able to open the backend
             for process in self.processes:
-                if process.idle or (process.nearly_done and process.operator in plan.left):
+                if process.idle or (process.nearly_done and process.operator in plan.left and not plan.one_by_one):
                     self._give(process, plan)
             left = bool(plan.unlisted or plan.left)
             while left and len(self.processes) < self.count:
@@ -181,7 +181,7 @@ class Pool:
                 process.listing = False
                 plan.add(process.operator, ids)
             case ["broken", reason]:
-                self.selection.cases(process.operator)  # an error in a spec is raised here too
+                self.selection.work(process.operator)  # an error in a spec is raised here too
                 raise RuntimeError(str(reason))
             case ["unwritable", str(reason)]:
                 raise OSError(reason)

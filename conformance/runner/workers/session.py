@@ -24,7 +24,9 @@ from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
 from dmlcts.conformance.runner.planning.options import RunOptions, read_case
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
-from dmlcts.conformance.sequences.execute import execute_sequence
+from dmlcts.conformance.sequences.promises.judge import execute_promise
+from dmlcts.conformance.sequences.promises.promise import Promise
+from dmlcts.conformance.sequences.repetition.execute import execute_sequence
 from dmlcts.generator.case.case import AGREEMENT, RELATION, SEQUENCE, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
@@ -60,19 +62,20 @@ class Session:
         self.info = self.backend.describe()
         self.ran = what_ran(self.info.to_json())
 
-    def run(self, case: Case) -> Result:
-        """Runs one case of any kind, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
+    def run(self, case: Case | Promise) -> Result:
+        """Runs one case of any kind, or a promise of the API, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
         if self.backend is None:
             raise ValueError("the session is closed")
         if self.traced is None:
             return self._run(case, self.backend)
         self.traced.begin()
         result = self._run(case, self.backend)
-        return replace(
-            result, paths=self.traced.distinct() if case.expect in (RELATION, AGREEMENT, SEQUENCE) else self.traced.first()
-        )
+        of_many = isinstance(case, Promise) or case.expect in (RELATION, AGREEMENT, SEQUENCE)
+        return replace(result, paths=self.traced.distinct() if of_many else self.traced.first())
 
-    def _run(self, case: Case, backend: Backend) -> Result:
+    def _run(self, case: Case | Promise, backend: Backend) -> Result:
+        if isinstance(case, Promise):
+            return self.settle(execute_promise(case, backend, self.options.timeout))
         if case.expect in (RELATION, AGREEMENT):
             examples = EXAMPLES[self.options.level]
             return self.settle(execute_property(case, backend, self.info, self.options.timeout, examples, self.options.seed))

@@ -38,6 +38,8 @@ from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.sequences.promises.judge import promise_not_run
+from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.record import ERROR, NOT_RUN, Lines, Result
 from dmlcts.spec.reading.document import SpecError
@@ -63,16 +65,16 @@ class Worker:
     def __init__(self, session: Session, selection: Selection, folder: Path, process: str) -> None:
         self.session, self.selection, self.folder, self.process = session, selection, folder, process
         self.process_id = os.getpid()
-        self.made: dict[str, list[Case]] = {}
+        self.made: dict[str, list[Case | Promise]] = {}
         self.stream: TextIO | None = None
         self.lines: Lines | None = None
         self.last: Ran | None = None
 
-    def cases(self, operator: str) -> list[Case]:
+    def cases(self, operator: str) -> list[Case | Promise]:
         """The selected cases of an operator, made once as long as no other's are asked for."""
         if operator not in self.made:
             gc.unfreeze()
-            self.made = {operator: self.selection.cases(operator)}
+            self.made = {operator: self.selection.work(operator)}
             gc.freeze()  # so many objects stay: a collection that goes through them takes a part of a second
         return self.made[operator]
 
@@ -92,7 +94,8 @@ class Worker:
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
-        self.selection.note(operator, case, result, self.process)
+        if not isinstance(case, Promise):
+            self.selection.note(operator, case, result, self.process)
         is_known = CAUSE in result.evidence
         if self.selection.keeps(operator, result.status, is_known):
             with writing_to(self.folder):
@@ -111,7 +114,7 @@ class Worker:
                 self.stream.close()
 
 
-def result_in(session: Session, case: Case) -> Result:
+def result_in(session: Session, case: Case | Promise) -> Result:
     """The result of a case. An error in the spec or in the suite itself costs this case, not the run."""
     try:
         return session.run(case)
@@ -125,8 +128,10 @@ def result_in(session: Session, case: Case) -> Result:
         return session.settle(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
 
 
-def not_run(case: Case) -> Result:
+def not_run(case: Case | Promise) -> Result:
     """The result of a case that was selected and has not run."""
+    if isinstance(case, Promise):
+        return promise_not_run(case)
     return Result(case.id, case.operator.name, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
 
 

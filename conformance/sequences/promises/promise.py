@@ -1,8 +1,9 @@
-"""Promises: read from the YAML files of this folder, and held against what a backend replies.
+"""Promises: what a page says of the API beyond single operators, as data, read from the YAML files in ``api``: a file an area.
 
-A file has ``beginnings``, calls that several promises share, by name, and ``promises``. A promise begins ``after`` one of them. A call says what
-it ``gives``, if that is not S_OK alone: one or several HRESULTs, bytes in the form of ``write``, or another ``value``; and whether it
-``removes`` the device. The form: conformance/sequences/schema/promises.schema.json.
+A file has ``promises``, and perhaps ``parts``, calls that several promises share, by name; shared.yaml has those of all files, and the pages. Among a
+promise's calls, a name stands for the calls of that part. A call says what it ``gives``, if that is not S_OK alone: one or several HRESULTs, bytes in
+the form of ``write``, or another ``value``; and whether it ``removes`` the device. The form: conformance/sequences/schema/promises.schema.json.
+The files lie here and not in spec/: they are written in the vocabulary of calls, which is this room's.
 
 | severity | what is demanded |
 |---|---|
@@ -13,22 +14,27 @@ it ``gives``, if that is not S_OK alone: one or several HRESULTs, bytes in the f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dmlcts.conformance.backends.backend import Backend
-from dmlcts.conformance.execution.outcome import Outcome, attempt_to
-from dmlcts.conformance.sequences.call_json import CallError, call_name, read_bytes, read_calls
-from dmlcts.conformance.sequences.calls import OK, Call, Reply, code_number
-from dmlcts.conformance.sequences.takes_part import perform_on
-from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
+from dmlcts.conformance.sequences.call_json import CallError, read_bytes, read_calls
+from dmlcts.conformance.sequences.calls import OK, Call, Reply, code_name, code_number
+from dmlcts.reports.record.record import API
 from dmlcts.spec.reading.document import Document, parse, read
 from dmlcts.spec.reading.loader import load
-from dmlcts.spec.reading.schema import validate
+from dmlcts.spec.reading.schema import unknown, validate
 
 MUST, MISUSE, UNDEFINED = "must", "misuse", "undefined"
+
+AS_DOCUMENTED, NOT_MEASURED = "as documented", "not measured"
+"""How ``measured`` begins where a DLL does what its page says, and where what it stands on does not let it tell."""
+
+AREAS = ("device", "features", "objects", "operators", "initializers", "tables", "bindings", "execution")
+"""The areas in the order in which a client comes to them."""
 
 _EXPECTED = ("gives", "removes")
 
@@ -44,10 +50,12 @@ class Expected:
     def problem(self, reply: Reply) -> str:
         """What is wrong with a reply; empty if nothing is."""
         if code_number(reply.code) not in map(code_number, self.codes):
-            return f"gave {reply.code}, expected {' or '.join(self.codes)}{f': {reply.message}' if reply.message else ''}"
+            return (
+                f"gave {code_name(reply.code)}, expected {' or '.join(self.codes)}{f': {reply.message}' if reply.message else ''}"
+            )
         if reply.removed != self.removes:
             return "removed the device" if reply.removed else "did not remove the device"
-        if self.value is not None and reply.value != self.value:
+        if self.value is not None and not _is_as_expected(reply.value, self.value):
             return f"gave {_text(reply.value)}, expected {_text(self.value)}"
         return ""
 
@@ -56,10 +64,12 @@ class Expected:
 class Promise:
     """A promise of an API: what the page says, in our words, the calls that test it, and what each must give.
 
-    ``page`` and ``commit`` are where it stands, ``level`` the feature level that it needs, ``measured`` what a version of DirectML.dll did.
+    ``name`` is short (``DEV-1``). ``page`` and ``commit`` are where it stands, ``feature_level`` is the one that it needs, ``measured`` is what a version of
+    DirectML.dll did. ``isolated``: its calls may end or damage the process, so that none but them may be at stake. ``limit``: seconds
+    after which one has hung, if the usual limit is longer.
     """
 
-    id: str
+    name: str
     area: str
     api: str
     page: str
@@ -68,19 +78,57 @@ class Promise:
     says: str
     calls: tuple[Call, ...]
     expected: tuple[Expected, ...]
-    level: str = "1_0"
-    measured: Mapping[str, str] | None = None
+    feature_level: str = "1_0"
+    measured: Mapping[str, str] = field(default_factory=dict)
+    isolated: bool = False
+    limit: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of its case: ``api/DEV-1``."""
+        return f"{API}/{self.name}"
+
+    @property
+    def url(self) -> str:
+        """Where its page is, as it was read."""
+        owner, repository, path = self.page.split("/", 2)
+        return f"https://github.com/{owner}/{repository}/blob/{self.commit}/{path}"
 
 
 def promises_folder() -> Path:
     """The folder of the files."""
-    return Path(__file__).parent
+    return Path(__file__).parent / API
 
 
-def promises() -> Iterator[Promise]:
-    """Every promise, file by file. Raises SpecError."""
-    for file in sorted(promises_folder().glob("*.yaml")):
-        yield from read_promises(file)
+def shared_file() -> Path:
+    """The file with what all others share."""
+    return Path(__file__).parent / "shared.yaml"
+
+
+@cache
+def shared_data() -> Mapping[str, Any]:
+    """What all files share: ``pages``, and ``parts``, which are calls, both by name. Raises SpecError."""
+    document = parse(read(shared_file()), shared_file())
+    validate(document, "dmlcts.conformance.sequences", "shared")
+    return document.data
+
+
+@cache
+def promises() -> tuple[Promise, ...]:
+    """Every promise, in the order of ``AREAS``. Raises SpecError."""
+    files = sorted(promises_folder().glob("*.yaml"), key=lambda file: _turn(file.stem))
+    return tuple(promise for file in files for promise in read_promises(file))
+
+
+@cache
+def promise_areas() -> Mapping[str, str]:
+    """The area of each promise by its name, as the files' lines have them: to read all takes a while."""
+    found = {file.stem: file.read_text(encoding="utf-8") for file in promises_folder().glob("*.yaml")}
+    return {name: area for area, text in found.items() for name in re.findall(r"^  - id: (\S+)$", text, re.MULTILINE)}
+
+
+def _turn(area: str) -> tuple[int, str]:
+    return AREAS.index(area) if area in AREAS else len(AREAS), area
 
 
 def read_promises(file: Path) -> list[Promise]:
@@ -93,25 +141,43 @@ def read_promises(file: Path) -> list[Promise]:
     validate(document, "dmlcts.conformance.sequences", "promises")
     found = [_promise(document, index) for index in range(len(document.data["promises"]))]
     for index, promise in enumerate(found):
-        if promise.id in [other.id for other in found[:index]]:
-            raise document.error(("promises", index, "id"), f"{promise.id} is there twice")
+        if promise.name in [other.name for other in found[:index]]:
+            raise document.error(("promises", index, "id"), f"{promise.name} is there twice")
     return found
 
 
 def _promise(document: Document, index: int) -> Promise:
     data = dict(document.data["promises"][index])
-    path = ("promises", index)
-    after, own = data.pop("after", None), data.pop("calls")
-    beginnings = document.data.get("beginnings", {})
-    if after is not None and after not in beginnings:
-        raise document.error((*path, "after"), f"there is no beginning {after!r}; there are {', '.join(beginnings) or 'none'}")
-    entries = [*(beginnings[after] if after is not None else ()), *own]
+    path, known = ("promises", index), shared_data()
+    name, level, page, own = data.pop("id"), data.pop("level", "1_0"), data.pop("page"), data.pop("calls")
+    if page not in known["pages"]:
+        raise document.error((*path, "page"), f"pages of {shared_file().name}: {unknown(page, known['pages'])}")
     try:
+        entries = list(_insert_parts(own, {**known["parts"], **document.data.get("parts", {})}))
         calls = read_calls([{name: value for name, value in each.items() if name not in _EXPECTED} for each in entries], load)
         expected = tuple(_read_expected(each) for each in entries)
     except CallError as error:
-        raise document.error((*path, "calls"), f"{data['id']}: {error}") from None
-    return Promise(area=document.data["area"], calls=tuple(calls), expected=expected, **data)
+        raise document.error((*path, "calls"), f"{name}: {error}") from None
+    return Promise(
+        name=name,
+        area=document.data["area"],
+        calls=tuple(calls),
+        expected=expected,
+        feature_level=level,
+        **known["pages"][page],
+        **data,
+    )
+
+
+def _insert_parts(entries: Sequence[Any], parts: Mapping[str, Any], inside: tuple[str, ...] = ()) -> Iterator[Mapping[str, Any]]:
+    """The calls, with those of a part in the place of its name. Raises CallError."""
+    for each in entries:
+        if not isinstance(each, str):
+            yield each
+        elif each not in parts or each in inside:
+            raise CallError(f"{each} contains itself" if each in inside else f"parts of calls: {unknown(each, parts)}")
+        else:
+            yield from _insert_parts(parts[each], parts, (*inside, each))
 
 
 def _read_expected(entry: Mapping[str, Any]) -> Expected:
@@ -124,28 +190,11 @@ def _read_expected(entry: Mapping[str, Any]) -> Expected:
     return Expected((gives,) if isinstance(gives, str) else tuple(gives), removes=removes)
 
 
-def promise_outcome(promise: Promise, backend: Backend, timeout: float | None = None) -> Outcome:
-    """What becomes of a promise on a backend: kept, broken by a call that the message names, or unsupported."""
-    perform = perform_on(backend, timeout)
-    if perform is None:
-        return Outcome(UNSUPPORTED, "the backend has no sequences", undeclared=SEQUENCES)
-    if promise.severity == UNDEFINED:
-        return Outcome(UNSUPPORTED, "undefined: no page promises anything")
-    replies: list[Reply] = []
-    failure = attempt_to(lambda: replies.extend(perform(list(promise.calls))))
-    return failure or _judge(promise, replies)
-
-
-def _judge(promise: Promise, replies: Sequence[Reply]) -> Outcome:
-    if len(replies) != len(promise.calls):
-        return Outcome(FAIL, f"{len(promise.calls)} calls were answered with {len(replies)} replies")
-    for index, (call, expected, reply) in enumerate(zip(promise.calls, promise.expected, replies, strict=True)):
-        if reply.unsupported:
-            return Outcome(UNSUPPORTED, f"call {index} ({call_name(type(call))}): {reply.unsupported}")
-        problem = "" if promise.severity == MISUSE else expected.problem(reply)
-        if problem:
-            return Outcome(FAIL, f"call {index} ({call_name(type(call))}) {problem}", evidence={"call": index, "code": reply.code})
-    return Outcome(PASS)
+def _is_as_expected(given: Any, wanted: Any) -> bool:
+    """Whether a value is the wanted one; of one with members, those that are wanted."""
+    if isinstance(wanted, Mapping):
+        return isinstance(given, Mapping) and all(name in given and given[name] == value for name, value in wanted.items())
+    return type(given) is type(wanted) and bool(given == wanted)
 
 
 def _text(value: Any) -> str:

@@ -90,7 +90,7 @@ def triples_with(things: Sequence[Unusual], pairs: Iterable[tuple[Unusual, Unusu
     while left:
         one, other = next(iter(left))
         third = (at for at, each in enumerate(things) if at not in (one, other) and fit_together(things[one], things[other], each))
-        gains = ((sum(_ordered(at, beside) in left for beside in (one, other)), -times[at], -at) for at in third)
+        gains = ((sum(_in_order(at, beside) in left for beside in (one, other)), -times[at], -at) for at in third)
         row = sorted({one, other, *(-gain[2] for gain in [max(gains, default=None)] if gain)})
         for pair in combinations(row, 2):
             left.pop(pair, None)
@@ -98,7 +98,7 @@ def triples_with(things: Sequence[Unusual], pairs: Iterable[tuple[Unusual, Unusu
         yield tuple(things[at] for at in row)
 
 
-def _ordered(one: int, other: int) -> tuple[int, int]:
+def _in_order(one: int, other: int) -> tuple[int, int]:
     return (one, other) if one < other else (other, one)
 
 

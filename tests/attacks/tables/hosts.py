@@ -15,7 +15,7 @@ from attack import ROOT, Attack, Run
 from expect import WRONG, costs_only, exits, never_green, no_claim
 from suspects import NAMES
 
-EXAMPLE = (ROOT / "docs" / "example_host.py").read_text(encoding="utf-8").removesuffix("\n\nmain()\n")
+EXAMPLE = (ROOT / "docs" / "example_host.py").read_text(encoding="utf-8").partition('\n\nif __name__ == "__main__":')[0]
 
 LOOP = """\
 import os, signal, threading, time

@@ -16,8 +16,8 @@ import pytest
 
 from dmlcts.conformance.commands.cli import COMMANDS, dmlcts, exit_code_of, main
 from dmlcts.conformance.commands.specs import spec, spec_coverage, spec_factors
+from dmlcts.conformance.commands.specs.spec_promises import promise_files
 from dmlcts.conformance.runner.screen import terminal
-from dmlcts.conformance.sequences.promises.promise import promises_folder
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.checks.promises import COLUMNS
 from dmlcts.generator.suite.suite import operator_cases
@@ -187,9 +187,7 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert shown["constants"]["DML_ROUNDING_MODE"] == numbers
     assert shown["constants"]["DML_TENSOR_DATA_TYPE"]["FLOAT16"] == 2
     assert listed(capsys, "spec", "check") == {
-        "checked": len(names)
-        + 10
-        + sum(len([*folder.glob("*.yaml")]) for folder in (measured_folder() / "census", promises_folder())),
+        "checked": len(names) + 10 + len([*(measured_folder() / "census").glob("*.yaml")]) + len(promise_files()),
         "problems": [],
         "hints": {},
     }  # with profiles, measurements, the census and promises beyond single operators

@@ -28,17 +28,44 @@ def test_the_file_has_the_bytes_of_a_run(case: str, tmp_path: Path, monkeypatch:
     """A plain case, a negative one, and those that send several requests: exactly what the suite writes to a host."""
     assert show(case, "--frame", str(tmp_path / "frames")) == 0
     sent = bytearray()
-    write = process._write
+    write = process.write_pieces
 
     def noted(stream: object, pieces: process.Pieces) -> None:
         sent.extend(b"".join(pieces))
         write(stream, pieces)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(process, "_write", noted)
+    monkeypatch.setattr(process, "write_pieces", noted)
     session = Session(RunOptions(), ProcessBackend([sys.executable, "-S", "-E", str(HOST)]))
     assert session.run(find_case(case)).status == "pass"
     assert session.close() == ""
     assert (tmp_path / "frames").read_bytes() == bytes(sent)
+
+
+SEQUENCE_HOST = HOST.with_name("example_sequence_host.py")
+
+
+def test_the_file_has_the_bytes_of_a_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = "ELEMENT_WISE_BIT_OR/UINT32/sequence/again/4d"
+    assert show(case, "--frame", str(tmp_path / "frames")) == 0
+    sent = bytearray()
+    write = process.write_pieces
+
+    def noted(stream: object, pieces: process.Pieces) -> None:
+        sent.extend(b"".join(pieces))
+        write(stream, pieces)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(process, "write_pieces", noted)
+    session = Session(RunOptions(), ProcessBackend([sys.executable, "-S", "-E", str(SEQUENCE_HOST)]))
+    assert session.run(find_case(case)).status == "pass"
+    assert session.close() == ""
+    assert (tmp_path / "frames").read_bytes() == bytes(sent)
+
+
+def test_a_promise_is_a_sequence_that_a_host_reads_from_a_file(tmp_path: Path) -> None:
+    assert show("api/DEV-2", "--frame", str(tmp_path / "frames")) == 0
+    with (tmp_path / "frames").open("rb") as stream:
+        done = subprocess.run([sys.executable, str(SEQUENCE_HOST)], stdin=stream, capture_output=True, check=True)
+    assert b'"status": "ok", "id": 1, "replies": [{"unsupported": "this host does not perform create-device"' in done.stdout
 
 
 def test_the_example_host_answers_it(tmp_path: Path) -> None:

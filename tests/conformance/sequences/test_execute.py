@@ -11,13 +11,13 @@ from dmlcts.conformance.backends.python.in_process import InProcess
 from dmlcts.conformance.backends.python.python_host import open_hosted
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.traced import Traced
-from dmlcts.conformance.faults.sequences import FAULTS, LEGAL, FaultySequences
+from dmlcts.conformance.faults.beyond.sequences import FAULTS, LEGAL, FaultySequences
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.sequences.calls import Call, Reply
-from dmlcts.conformance.sequences.execute import sequence_outcome
-from dmlcts.conformance.sequences.forms import FORMS
 from dmlcts.conformance.sequences.perform import Performer
+from dmlcts.conformance.sequences.repetition.execute import sequence_outcome
+from dmlcts.conformance.sequences.repetition.forms import FORMS
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.forms import forms

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.faults.sequences import FAULTS, LEGAL
+from dmlcts.conformance.faults.beyond.sequences import FAULTS, LEGAL
 from dmlcts.conformance.sequences.call_json import BY_NAME, read_calls
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.generator.plan.forms import forms

@@ -21,9 +21,10 @@ inline void transition(ID3D12GraphicsCommandList* list, const std::vector<ID3D12
     if (!barriers.empty()) list->ResourceBarrier(static_cast<UINT>(barriers.size()), barriers.data());
 }
 
-/// Lets what follows see what was written so far.
-inline void await_writes(ID3D12GraphicsCommandList* list) {
+/// Lets what follows see what was written so far, to one resource or to all.
+inline void await_writes(ID3D12GraphicsCommandList* list, ID3D12Resource* resource = nullptr) {
     D3D12_RESOURCE_BARRIER barrier{};
     barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
+    barrier.UAV.pResource = resource;
     list->ResourceBarrier(1, &barrier);
 }

@@ -82,12 +82,16 @@ void D3d12Device::open_adapter(const Options& options) {
     if (SUCCEEDED(adapter_->CheckInterfaceSupport(__uuidof(IDXGIDevice), &version))) driver = version_text(version);
 }
 
-void D3d12Device::begin() {
+void D3d12Device::record_again() {
     if (recording_) list_->Close();
     recording_ = false;
     need(allocator_->Reset(), "ID3D12CommandAllocator::Reset");
     need(list_->Reset(allocator_.get(), nullptr), "ID3D12GraphicsCommandList::Reset");
     recording_ = true;
+}
+
+void D3d12Device::begin() {
+    record_again();
     if (heaps_.size() > 1) {  // one of the size of all, so that requests like the last one find room in it
         uint64_t total = 0;
         for (const Heap& heap : heaps_) total += heap.size;
@@ -103,13 +107,28 @@ void D3d12Device::submit() {
     need(list_->Close(), "ID3D12GraphicsCommandList::Close");
     ID3D12CommandList* lists[] = {list_.get()};
     queue_->ExecuteCommandLists(1, lists);
-    need(queue_->Signal(fence_.get(), ++fence_value_), "ID3D12CommandQueue::Signal");
-    while (fence_->GetCompletedValue() < fence_value_) {
+    need(finish(queue_.get()), "execution: the device was removed, which");
+}
+
+ID3D12CommandQueue* D3d12Device::queue(D3D12_COMMAND_LIST_TYPE type) {
+    if (type == D3D12_COMMAND_LIST_TYPE_DIRECT) return queue_.get();
+    if (!compute_queue_) {
+        D3D12_COMMAND_QUEUE_DESC desc{};
+        desc.Type = type;
+        need(device_->CreateCommandQueue(&desc, __uuidof(ID3D12CommandQueue), compute_queue_.out()), "CreateCommandQueue");
+    }
+    return compute_queue_.get();
+}
+
+HRESULT D3d12Device::finish(ID3D12CommandQueue* queue) {
+    need(queue->Signal(fence_.get(), ++fence_value_), "ID3D12CommandQueue::Signal");
+    HRESULT reason = removed_reason();
+    while (SUCCEEDED(reason) && fence_->GetCompletedValue() < fence_value_) {
         need(fence_->SetEventOnCompletion(fence_value_, done_), "SetEventOnCompletion");
         WaitForSingleObject(done_, 1000);  // not for ever: a device that is removed need not signal
-        need(removed_reason(), "execution: the device was removed, which");
+        reason = removed_reason();
     }
-    need(removed_reason(), "execution: the device was removed, which");
+    return SUCCEEDED(reason) ? removed_reason() : reason;
 }
 
 void D3d12Device::add_heap(uint64_t size) {
@@ -140,18 +159,31 @@ Com<ID3D12Resource> D3d12Device::buffer(uint64_t size) {
     return made;
 }
 
+Com<ID3D12Resource> D3d12Device::committed(uint64_t size, D3D12_HEAP_TYPE type) {
+    const bool custom = type == D3D12_HEAP_TYPE_CUSTOM;
+    D3D12_HEAP_PROPERTIES properties{};
+    properties.Type = type;
+    if (custom) {
+        properties.CPUPageProperty = D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE;
+        properties.MemoryPoolPreference = D3D12_MEMORY_POOL_L0;
+    }
+    const auto state = type == D3D12_HEAP_TYPE_UPLOAD     ? D3D12_RESOURCE_STATE_GENERIC_READ
+                       : type == D3D12_HEAP_TYPE_READBACK ? D3D12_RESOURCE_STATE_COPY_DEST
+                                                          : D3D12_RESOURCE_STATE_COMMON;
+    const D3D12_RESOURCE_DESC desc =
+        buffer_desc(size, custom ? D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS : D3D12_RESOURCE_FLAG_NONE);
+    Com<ID3D12Resource> made;
+    need(device_->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, nullptr, __uuidof(ID3D12Resource), made.out()),
+         "CreateCommittedResource");
+    return made;
+}
+
 D3d12Device::Mapped& D3d12Device::grown(Mapped& mapped, uint64_t size, D3D12_HEAP_TYPE type) {
     if (size <= mapped.size) return mapped;
     Mapped larger;
     larger.size = std::max({size, first_mapped, mapped.size * 2});
     mapped = Mapped{};  // first give back, then take
-    const D3D12_RESOURCE_DESC desc = buffer_desc(larger.size, D3D12_RESOURCE_FLAG_NONE);
-    D3D12_HEAP_PROPERTIES properties{};
-    properties.Type = type;
-    const auto state = type == D3D12_HEAP_TYPE_UPLOAD ? D3D12_RESOURCE_STATE_GENERIC_READ : D3D12_RESOURCE_STATE_COPY_DEST;
-    need(device_->CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, nullptr, __uuidof(ID3D12Resource),
-                                          larger.buffer.out()),
-         "CreateCommittedResource");
+    larger.buffer = committed(larger.size, type);
     need(larger.buffer->Map(0, nullptr, reinterpret_cast<void**>(&larger.bytes)), "ID3D12Resource::Map");
     mapped = std::move(larger);
     return mapped;

@@ -27,9 +27,21 @@ public:
     /// Executes what was recorded, and waits until it is done. Throws protocol::Fault, also where the device is lost.
     void submit();
 
+    /// After `submit`: what follows is recorded into the list again.
+    void record_again();
+
+    /// The queue for lists of this type; that of COMPUTE lists is made when it is first asked for. Throws protocol::Fault.
+    ID3D12CommandQueue* queue(D3D12_COMMAND_LIST_TYPE type);
+
+    /// Waits until all that was submitted to a queue is done. Returns why the device was removed, S_OK if it was not. Throws protocol::Fault.
+    HRESULT finish(ID3D12CommandQueue* queue);
+
     /// A buffer in GPU memory of exactly `size` bytes, but of a multiple of four and not of none.
     /// It begins its life in the common state, from which the first use of it changes it to what is needed.
     Com<ID3D12Resource> buffer(uint64_t size);
+
+    /// A buffer in a heap of its own: UPLOAD, READBACK, CUSTOM, which the CPU writes and shaders may, too, or DEFAULT, which shaders may not.
+    Com<ID3D12Resource> committed(uint64_t size, D3D12_HEAP_TYPE type);
 
     /// A buffer that stays mapped.
     struct Mapped {
@@ -63,7 +75,7 @@ private:
     HMODULE d3d12_ = nullptr;
     Com<IDXGIAdapter1> adapter_;
     Com<ID3D12Device> device_;
-    Com<ID3D12CommandQueue> queue_;
+    Com<ID3D12CommandQueue> queue_, compute_queue_;
     Com<ID3D12CommandAllocator> allocator_;
     Com<ID3D12GraphicsCommandList> list_;
     Com<ID3D12Fence> fence_;

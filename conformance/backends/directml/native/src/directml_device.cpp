@@ -16,51 +16,8 @@ constexpr uint32_t feature_levels[] = {0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0
 constexpr const char* data_types[] = {"FLOAT32", "FLOAT16", "UINT32",  "UINT16", "UINT8", "INT32", "INT16",
                                       "INT8",    "FLOAT64", "UINT64", "INT64",  "UINT4", "INT4"};
 
-}  // namespace
-
-DirectMlLibrary::DirectMlLibrary(const Options& options) {
-    const bool named = !options.dll.empty();
-    wchar_t full[4096] = L"DirectML.dll";
-    if (named && !GetFullPathNameW(wide(options.dll).c_str(), 4096, full, nullptr)) throw protocol::Fault("--dll: " + last_error());
-    const DWORD where = named ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS
-                              : LOAD_LIBRARY_SEARCH_APPLICATION_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32;
-    guard::doing("loading DirectML.dll");
-    module_ = LoadLibraryExW(full, nullptr, where);
-    if (!module_) throw protocol::Fault(utf8(full) + " cannot be loaded: " + last_error());
-    wchar_t found[4096] = L"";
-    GetModuleFileNameW(module_, found, 4096);
-    path = utf8(found);
-    version = file_version(found);
-}
-
-Com<dml::IDevice> DirectMlLibrary::create_device(ID3D12Device* device, uint32_t min_feature_level) const {
-    Com<dml::IDevice> made;
-    auto* create = function<dml::CreateDevice1>(module_, "DMLCreateDevice1", path);
-    guard::doing("DMLCreateDevice1");
-    need(create(device, 0, min_feature_level, dml::IDevice::iid, made.out()), "DMLCreateDevice1", made);
-    return made;
-}
-
-DirectMlDevice::DirectMlDevice(const DirectMlLibrary& library, D3d12Device& d3d12, const Options& options)
-    : library_(library), d3d12_(d3d12), options_(options), device_(library.create_device(d3d12.get(), options.min_feature_level)) {
-    guard::doing("CreateCommandRecorder");
-    need(device_->CreateCommandRecorder(dml::ICommandRecorder::iid, recorder_.out()), "CreateCommandRecorder", recorder_);
-    if (options.graph) need(device_->QueryInterface(dml::IDevice1::iid, device1_.out()), "--compile graph: asking for IDMLDevice1", device1_);
-    need(removed_reason(), "the new DirectML device is a removed one: GetDeviceRemovedReason");
-}
-
-HRESULT DirectMlDevice::removed_reason() const {
-    const HRESULT reason = device_->GetDeviceRemovedReason();
-    return FAILED(reason) ? reason : d3d12_.removed_reason();
-}
-
-HRESULT DirectMlDevice::compile(dml::IOperator* op, const std::vector<TensorSlot>& slots, uint32_t flags, void** compiled) const {
-    flags |= options_.execution_flags;
-    if (options_.graph) return compile_graph(op, slots, flags, compiled);
-    return device_->CompileOperator(op, flags, dml::ICompiledOperator::iid, compiled);
-}
-
-HRESULT DirectMlDevice::compile_graph(dml::IOperator* op, const std::vector<TensorSlot>& slots, uint32_t flags, void** compiled) const {
+/// Compiles an operator as the only node of a graph.
+HRESULT compile_graph(dml::IDevice1* device, dml::IOperator* op, const std::vector<TensorSlot>& slots, uint32_t flags, void** compiled) {
     std::deque<dml::InputEdgeDesc> ins;  // deques, because the edges point into them
     std::deque<dml::OutputEdgeDesc> outs;
     std::vector<dml::TypedDesc> in_edges, out_edges;
@@ -81,7 +38,60 @@ HRESULT DirectMlDevice::compile_graph(dml::IOperator* op, const std::vector<Tens
     const dml::GraphDesc graph{inputs,           outputs,          1, nodes,  static_cast<uint32_t>(in_edges.size()),
                                in_edges.data(),  static_cast<uint32_t>(out_edges.size()),
                                out_edges.data(), 0,                nullptr};
-    return device1_->CompileGraph(&graph, flags, dml::ICompiledOperator::iid, compiled);
+    return device->CompileGraph(&graph, flags, dml::ICompiledOperator::iid, compiled);
+}
+
+}  // namespace
+
+DirectMlLibrary::DirectMlLibrary(const Options& options) {
+    const bool named = !options.dll.empty();
+    wchar_t full[4096] = L"DirectML.dll";
+    if (named && !GetFullPathNameW(wide(options.dll).c_str(), 4096, full, nullptr)) throw protocol::Fault("--dll: " + last_error());
+    const DWORD where = named ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS
+                              : LOAD_LIBRARY_SEARCH_APPLICATION_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32;
+    guard::doing("loading DirectML.dll");
+    module_ = LoadLibraryExW(full, nullptr, where);
+    if (!module_) throw protocol::Fault(utf8(full) + " cannot be loaded: " + last_error());
+    wchar_t found[4096] = L"";
+    GetModuleFileNameW(module_, found, 4096);
+    path = utf8(found);
+    version = file_version(found);
+}
+
+Com<dml::IDevice> DirectMlLibrary::create_device(ID3D12Device* device, uint32_t min_feature_level) const {
+    Com<dml::IDevice> made;
+    guard::doing("DMLCreateDevice1");
+    need(try_create(device, 0, min_feature_level, made.out()), "DMLCreateDevice1", made);
+    return made;
+}
+
+HRESULT DirectMlLibrary::try_create(ID3D12Device* device, uint32_t flags, std::optional<uint32_t> min_feature_level, void** made,
+                                    REFIID iid) const {
+    if (!min_feature_level) return function<dml::CreateDevice>(module_, "DMLCreateDevice", path)(device, flags, iid, made);
+    return function<dml::CreateDevice1>(module_, "DMLCreateDevice1", path)(device, flags, *min_feature_level, iid, made);
+}
+
+DirectMlDevice::DirectMlDevice(const DirectMlLibrary& library, D3d12Device& d3d12, const Options& options)
+    : library_(library), d3d12_(d3d12), options_(options), device_(library.create_device(d3d12.get(), options.min_feature_level)) {
+    guard::doing("CreateCommandRecorder");
+    need(device_->CreateCommandRecorder(dml::ICommandRecorder::iid, recorder_.out()), "CreateCommandRecorder", recorder_);
+    Com<dml::IDevice1> graphs;
+    if (options.graph) need(device_->QueryInterface(dml::IDevice1::iid, graphs.out()), "--compile graph: asking for IDMLDevice1", graphs);
+    need(removed_reason(), "the new DirectML device is a removed one: GetDeviceRemovedReason");
+}
+
+HRESULT DirectMlDevice::removed_reason() const {
+    const HRESULT reason = device_->GetDeviceRemovedReason();
+    return FAILED(reason) ? reason : d3d12_.removed_reason();
+}
+
+HRESULT DirectMlDevice::compile_on(dml::IDevice* device, dml::IOperator* op, const std::vector<TensorSlot>& slots, uint32_t flags,
+                                   void** compiled) const {
+    flags |= options_.execution_flags;
+    if (!options_.graph) return device->CompileOperator(op, flags, dml::ICompiledOperator::iid, compiled);
+    Com<dml::IDevice1> graphs;
+    const HRESULT found = device->QueryInterface(dml::IDevice1::iid, graphs.out());
+    return FAILED(found) ? found : compile_graph(graphs.get(), op, slots, flags, compiled);
 }
 
 uint32_t DirectMlDevice::highest_feature_level() const {
@@ -133,6 +143,7 @@ json::Value DirectMlDevice::describe(const json::Object& further) const {
         {"denormals", software ? "flush" : "any"},
         {"half_store", software ? "truncate" : "nearest"},
         {"progress", true},
+        {"protocol", 2},
         {"details", std::move(details)},
     };
 }

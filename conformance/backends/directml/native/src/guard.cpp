@@ -13,6 +13,17 @@ namespace {
 
 std::atomic<const char*> step{"the start"};
 std::atomic<uint32_t> asked{0}, answers{0};
+std::atomic<int> latest_call{0};  // its number and one; 0 outside of calls
+const DWORD calls_here = TlsAlloc();  // the same of each thread; not thread_local, whose first use takes memory
+
+void (*report_call)(void*, int, bool) = nullptr;
+void* report_context = nullptr;
+
+/// The step, and the number of its call if it is one.
+int name_step(char* text, size_t size, int call) {
+    if (call) return std::snprintf(text, size, "call %d (%s)", call - 1, step.load());
+    return std::snprintf(text, size, "%s", step.load());
+}
 
 void say(const char* words, int size) {
     DWORD written;
@@ -40,11 +51,15 @@ void place(const void* address, char* text, size_t size) {
 
 LONG WINAPI crashed(EXCEPTION_POINTERS* exception) {
     const EXCEPTION_RECORD& record = *exception->ExceptionRecord;
-    char where[1024], words[2048];
+    char where[1024], words[2048], during[256];
     place(record.ExceptionAddress, where, sizeof where);
+    const int own = static_cast<int>(reinterpret_cast<intptr_t>(TlsGetValue(calls_here)));
+    const int call = own ? own : latest_call.load();  // a thread of the DLL's own has none
+    name_step(during, sizeof during, call);
     const int size = std::snprintf(words, sizeof words, "crashed with 0x%08lX%s at %s, during %s\n", record.ExceptionCode,
-                                   record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION ? " (access violation)" : "", where, step.load());
+                                   record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION ? " (access violation)" : "", where, during);
     say(words, size);
+    if (call && report_call) report_call(report_context, call - 1, true);
     TerminateProcess(GetCurrentProcess(), record.ExceptionCode);
     return EXCEPTION_EXECUTE_HANDLER;
 }
@@ -59,8 +74,11 @@ DWORD WINAPI watch(void*) {
         still = now == last && now != answers ? still + look_every : 0;
         last = now;
         if (still != long_time) continue;
-        char words[256];  // a host that is killed for its silence cannot say it any more
-        say(words, std::snprintf(words, sizeof words, "a request takes long; the host is at %s\n", step.load()));
+        char words[512], during[256];  // a host that is killed for its silence cannot say it any more
+        const int call = latest_call;
+        name_step(during, sizeof during, call);
+        say(words, std::snprintf(words, sizeof words, "a request takes long; the host is at %s\n", during));
+        if (call && report_call) report_call(report_context, call - 1, false);
         if (!protocol::Streams::input_ended()) still = 0;  // waits; PeekNamedPipe would not, but knows no pipes of Unix under Wine
     }
     TerminateProcess(GetCurrentProcess(), 3);
@@ -88,7 +106,9 @@ DWORD WINAPI watch_work(void* given) {
     for (uint64_t before = processor_time();; Sleep(report_every)) {
         const uint32_t now = asked;
         const uint64_t used = processor_time();
-        if (now == last && now != answers && used - before >= least_work) reporter.report(reporter.context, step.load());
+        char during[256];
+        name_step(during, sizeof during, latest_call);
+        if (now == last && now != answers && used - before >= least_work) reporter.report(reporter.context, during);
         last = now;
         before = used;
     }
@@ -97,6 +117,22 @@ DWORD WINAPI watch_work(void* given) {
 }  // namespace
 
 void doing(const char* what) { step = what; }
+
+void calls(int number, const char* what) {
+    step = what;
+    latest_call = number + 1;
+    TlsSetValue(calls_here, reinterpret_cast<void*>(static_cast<intptr_t>(number + 1)));
+}
+
+void called() {
+    latest_call = 0;
+    TlsSetValue(calls_here, nullptr);
+}
+
+void report_calls(void (*report)(void* context, int call, bool crashed), void* context) {
+    report_context = context;
+    report_call = report;
+}
 
 void report_crashes() { SetUnhandledExceptionFilter(crashed); }
 

@@ -6,6 +6,13 @@ namespace guard {
 /// Names what comes next, for the words that a crash or a hang leaves. A string literal.
 void doing(const char* what);
 
+/// Names the call of a sequence that comes next on this thread, and that it has returned. A crash between the two has its number.
+void calls(int number, const char* what);
+void called();
+
+/// From now on a crash in a call, and one that takes long, is reported with the call's number. `report` must take no memory where `crashed`.
+void report_calls(void (*report)(void* context, int call, bool crashed), void* context);
+
 /// From now on a crash says on standard error what it was, where, and during what. The program ends with the exception's code.
 void report_crashes();
 

@@ -9,6 +9,7 @@
 #include "operator_run.h"
 #include "options.h"
 #include "protocol.h"
+#include "sequences/perform.h"
 
 #include <shellapi.h>
 
@@ -17,7 +18,10 @@ namespace {
 /// What lives as long as the host, with the device, which may have to be made anew.
 class Host {
 public:
-    explicit Host(const Options& options) : options_(options), kernels_(options) { guard::report_progress(report_progress, &streams_); }
+    explicit Host(const Options& options) : options_(options), kernels_(options) {
+        guard::report_progress(report_progress, &streams_);
+        guard::report_calls(report_call, &streams_);
+    }
 
     /// Answers requests. Returns the exit code.
     int serve() {
@@ -33,6 +37,7 @@ public:
                 if (request == "close") break;
                 if (request == "describe") streams_.write(device().describe(details()));
                 else if (request == "run") run(header, id, watch);
+                else if (request == "perform") perform(header, id);
                 else throw json::Error("there is no request '" + request + "'");
             } catch (const protocol::Rejected& refused) {
                 streams_.write(with_paths({{"status", "rejected"},
@@ -49,6 +54,7 @@ public:
             } catch (const protocol::Fault& fault) {
                 fail(id, fault.what());
             }
+            guard::called();
             guard::ends();
             renew();
         }
@@ -64,6 +70,8 @@ private:
         }
     }
 
+    static void report_call(void* streams, int call, bool crashed) { static_cast<protocol::Streams*>(streams)->calling(call, crashed); }
+
     DirectMlDevice& device() {
         Stopwatch watch(times_);
         if (!library_) library_ = std::make_unique<DirectMlLibrary>(options_);
@@ -76,14 +84,29 @@ private:
         return *device_;
     }
 
+    /// Reads the payload, which must have so many bytes.
+    void read_contents(uint64_t total, const char* whose) {
+        if (total != streams_.payload()) {
+            throw json::Error("the payload has " + std::to_string(streams_.payload()) + " bytes, and the " + whose + " " +
+                              std::to_string(total));
+        }
+        if (contents_.size() < total) contents_.resize(static_cast<size_t>(total));
+        streams_.read(contents_.data(), total);
+    }
+
+    void perform(const json::Value& header, const json::Value& id) {
+        read_contents(sequences::payload_of(header), "calls");
+        streams_.executes(id);
+        const std::vector<sequences::Reply> replies = sequences::perform(device(), header, contents_.data());
+        ++executed_;
+        std::vector<protocol::Piece> pieces;
+        for (const sequences::Reply& reply : replies) pieces.push_back({reply.bytes.data(), reply.bytes.size()});
+        streams_.write(json::Object{{"status", "ok"}, {"id", id}, {"replies", sequences::as_json(replies)}}, pieces);
+    }
+
     void run(const json::Value& header, const json::Value& id, Stopwatch& watch) {
         const protocol::RunRequest request(header);
-        if (request.total != streams_.payload()) {
-            throw json::Error("the payload has " + std::to_string(streams_.payload()) + " bytes, and the resources " +
-                              std::to_string(request.total));
-        }
-        if (contents_.size() < request.total) contents_.resize(static_cast<size_t>(request.total));
-        streams_.read(contents_.data(), request.total);
+        read_contents(request.total, "resources");
         streams_.executes(id);
         watch.lap(Times::read);
         DirectMlDevice& device = this->device();

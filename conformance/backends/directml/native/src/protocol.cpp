@@ -153,6 +153,21 @@ void Streams::progress(const char* step) {
     if (!executed_.is_null()) put_frame(json::Object{{"status", "working"}, {"id", executed_}, {"at", step}}, {});
 }
 
+void Streams::calling(int call, bool crashed) {
+    std::unique_lock<std::mutex> alone(output, std::defer_lock);
+    if (crashed ? !alone.try_lock() : (alone.lock(), false)) return;
+    const uint64_t* id = executed_.get<uint64_t>();
+    if (!id) return;
+    unsigned char bytes[256];
+    char* text = reinterpret_cast<char*>(bytes) + prefix_size;
+    const int size = std::snprintf(text, sizeof bytes - prefix_size, "{\"status\":\"calling\",\"id\":%llu,\"call\":%d}",
+                                   static_cast<unsigned long long>(*id), call);
+    std::memcpy(bytes, magic, sizeof magic);
+    put_little(bytes + 8, 4, static_cast<uint64_t>(size));
+    put_little(bytes + 12, 8, 0);
+    if (std::fwrite(bytes, 1, prefix_size + static_cast<size_t>(size), out_)) std::fflush(out_);
+}
+
 void Streams::put_frame(const json::Value& header, const std::vector<Piece>& payload) {
     const std::string text = json::write(header);
     uint64_t length = 0;

@@ -65,6 +65,10 @@ public:
     /// Says that the request being executed is still worked on, at `step`. For a thread beside the one that executes it.
     void progress(const char* step);
 
+    /// Says that the request being executed is in this call. Without waiting and without memory where the program crashed: then it says
+    /// nothing if another thread writes, or was the one to crash while it did.
+    void calling(int call, bool crashed);
+
 private:
     void fill(void* to, uint64_t size, const char* part, uint64_t before, uint64_t length);
     void put(const void* data, uint64_t size);

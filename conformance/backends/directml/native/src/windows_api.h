@@ -24,6 +24,8 @@
 template <class T> class Com {
 public:
     Com() = default;
+    /// Takes over a reference.
+    explicit Com(T* object) : object_(object) {}
     Com(const Com&) = delete;
     Com(Com&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
     Com& operator=(Com&& other) noexcept {
@@ -36,6 +38,9 @@ public:
         if (T* object = std::exchange(object_, nullptr)) object->Release();
     }
     T* get() const { return object_; }
+
+    /// The object, which is released by whoever takes it.
+    T* detach() { return std::exchange(object_, nullptr); }
     T* operator->() const { return object_; }
     explicit operator bool() const { return object_ != nullptr; }
 

@@ -13,86 +13,46 @@ Three things keep a sequence short, as it is often written by hand:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from dmlcts.conformance.sequences.calls.call import (
+    COMPUTE,
+    DEVICE,
+    DIRECT,
+    OK,
+    PERSISTENT,
+    TEMPORARY,
+    VOLATILE,
+    Call,
+    Perform,
+    Range,
+    Reply,
+    Size,
+    SizeOf,
+    Slot,
+    code_name,
+    code_number,
+)
+from dmlcts.conformance.sequences.calls.graph import CompileGraph
+from dmlcts.conformance.sequences.calls.trying import (
+    BindNothing,
+    CheckFeature,
+    CreateOtherList,
+    CreatePlainResource,
+    GetDevice,
+    GetParent,
+    GetPrivateData,
+    RecordNothing,
+    RemoveParent,
+    SetNoName,
+    SetPrivateData,
+    SetPrivateInterface,
+    TryCompile,
+    TryDevice,
+    TryOperator,
+    TryType,
+)
 from dmlcts.spec.model.desc import OperatorDesc
-
-OK = "S_OK"
-"""The code of a call that succeeded."""
-
-_CODES = {
-    OK: 0,
-    "E_FAIL": 0x80004005,
-    "E_INVALIDARG": 0x80070057,
-    "E_NOINTERFACE": 0x80004002,
-    "E_NOTIMPL": 0x80004001,
-    "E_OUTOFMEMORY": 0x8007000E,
-    "DXGI_ERROR_DEVICE_REMOVED": 0x887A0005,
-    "DXGI_ERROR_MORE_DATA": 0x887A0003,
-    "DXGI_ERROR_NOT_FOUND": 0x887A0002,
-    "DXGI_ERROR_SDK_COMPONENT_MISSING": 0x887A002D,
-    "DXGI_ERROR_UNSUPPORTED": 0x887A0004,
-}
-"""HRESULTs by name."""
-
-
-def code_number(code: str) -> int | str:
-    """The number of an HRESULT, by its name or as ``0x80070057``; the text itself if it is neither."""
-    try:
-        return _CODES[code] if code in _CODES else int(code, 16)
-    except ValueError:
-        return code
-
-
-DEVICE = 0
-"""The number of the device that is there from the beginning."""
-
-DIRECT, COMPUTE = "DIRECT", "COMPUTE"
-"""The types of command lists, and of the queues that they are submitted to."""
-
-VOLATILE = "DESCRIPTORS_VOLATILE"
-"""The execution flag with which bindings may change between recording and submission, as spelled in DML_EXECUTION_FLAGS."""
-
-TEMPORARY, PERSISTENT = "temporary", "persistent"
-"""The sizes in DML_BINDING_PROPERTIES, in bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class SizeOf:
-    """Bytes that only the implementation knows: a size (TEMPORARY or PERSISTENT) in the binding properties of an object, as they are now.
-
-    ``around`` is added where that size is not 0.
-    """
-
-    of: int
-    size: str
-    around: int = 0
-
-
-Size = int | SizeOf
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """DML_BUFFER_BINDING: ``size`` bytes of a resource from ``offset`` on; None for all of them."""
-
-    resource: int
-    offset: int = 0
-    size: Size | None = None
-
-
-Slot = Range | tuple[Range | None, ...] | None
-"""What a tensor is bound to: a range (BUFFER), ranges (BUFFER_ARRAY, for an initializer's inputs), or None (NONE)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """What all calls have: ``thread`` names the thread that makes the call; without a name it is the one that made the device."""
-
-    thread: str = ""
-
 
 # The device
 
@@ -380,34 +340,83 @@ class Meet(Call):
 
 CALLS: tuple[type[Call], ...] = (
     *(CreateDevice, CheckLevels, CheckDataType, GetRemovedReason, Evict, MakeResident),
-    *(CreateOperator, Compile, CreateInitializer, ResetInitializer, GetProperties),
+    *(CreateOperator, Compile, CompileGraph, CreateInitializer, ResetInitializer, GetProperties),
     *(CreateHeap, CreateTable, ResetTable, BindInputs, BindOutputs, BindTemporary, BindPersistent),
     *(CreateResource, Write, Read),
     *(CreateList, Record, Barrier, Close, Submit, Wait),
-    *(QueryInterface, AddReference, Release, SetName, Meet),
+    *(QueryInterface, AddReference, Release, SetName),
+    *(GetDevice, GetParent, SetPrivateData, SetPrivateInterface, GetPrivateData, Meet),
+    *(TryDevice, TryOperator, TryType, TryCompile, CheckFeature),
+    *(BindNothing, RecordNothing, SetNoName, CreatePlainResource, CreateOtherList, RemoveParent),
 )
 """Every call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a call is answered with: an HRESULT, by name or as ``0x80070057``, and a value where the call has one.
-
-    ``removed``: the device was removed by it, which void calls have no other way to tell. ``unsupported`` says why whoever performs
-    the sequence does not perform this call, and that is not the implementation's fault; such a call has no code.
-    """
-
-    code: str = OK
-    value: Any = None
-    removed: bool = False
-    message: str = ""
-    unsupported: str = ""
-
-    @property
-    def is_ok(self) -> bool:
-        """Whether the call was performed, and succeeded."""
-        return code_number(self.code) == 0 and not self.removed and not self.unsupported
-
-
-Perform = Callable[[list[Call]], list[Reply]]
-"""What performs a sequence: a reply for each call, in order."""
+__all__ = [
+    "CALLS",
+    "COMPUTE",
+    "DEVICE",
+    "DIRECT",
+    "OK",
+    "PERSISTENT",
+    "TEMPORARY",
+    "VOLATILE",
+    "AddReference",
+    "Barrier",
+    "BindInputs",
+    "BindNothing",
+    "BindOutputs",
+    "BindPersistent",
+    "BindTemporary",
+    "Call",
+    "CheckDataType",
+    "CheckFeature",
+    "CheckLevels",
+    "Close",
+    "Compile",
+    "CompileGraph",
+    "CreateDevice",
+    "CreateHeap",
+    "CreateInitializer",
+    "CreateList",
+    "CreateOperator",
+    "CreateOtherList",
+    "CreatePlainResource",
+    "CreateResource",
+    "CreateTable",
+    "Evict",
+    "GetDevice",
+    "GetParent",
+    "GetPrivateData",
+    "GetProperties",
+    "GetRemovedReason",
+    "MakeResident",
+    "Meet",
+    "Perform",
+    "QueryInterface",
+    "Range",
+    "Read",
+    "Record",
+    "RecordNothing",
+    "Release",
+    "RemoveParent",
+    "Reply",
+    "ResetInitializer",
+    "ResetTable",
+    "SetName",
+    "SetNoName",
+    "SetPrivateData",
+    "SetPrivateInterface",
+    "Size",
+    "SizeOf",
+    "Slot",
+    "Submit",
+    "TryCompile",
+    "TryDevice",
+    "TryOperator",
+    "TryType",
+    "Wait",
+    "Write",
+    "code_name",
+    "code_number",
+]

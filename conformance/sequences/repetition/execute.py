@@ -18,7 +18,7 @@ from dmlcts.conformance.execution.memory import stray_writes
 from dmlcts.conformance.execution.outcome import Outcome, attempt_to, result_of
 from dmlcts.conformance.sequences.call_json import call_name
 from dmlcts.conformance.sequences.calls import Call, Reply
-from dmlcts.conformance.sequences.forms import Held, Repetition, Turn, repetition_of
+from dmlcts.conformance.sequences.repetition.forms import Held, Repetition, Turn, repetition_of
 from dmlcts.conformance.sequences.script import GUARD, NAN
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.generator.case.case import Case
@@ -49,6 +49,9 @@ def sequence_outcome(case: Case, backend: Backend, info: BackendInfo, timeout: f
             UNSUPPORTED, f"{info.name} has no sequences: its host speaks version 1 of the protocol", undeclared=SEQUENCES
         )
     repetition = repetition_of(case, timeout)
+    for turn in repetition.turns:  # one may be of another operator, which copies what the first gave
+        if (excluded := undeclared_outcome(turn.case, info)) is not None:
+            return excluded
     replies: list[Reply] = []
     failure = attempt_to(lambda: replies.extend(_check_replies(perform(repetition.script.calls), repetition.script.calls)))
     return failure or _find_refusal(repetition.script.calls, replies) or _judge(repetition, replies, info)

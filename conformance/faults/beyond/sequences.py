@@ -18,6 +18,7 @@ from dmlcts.conformance.sequences.perform import (
     Bound,
     CommandList,
     Compiled,
+    Executable,
     Initializer,
     Performer,
     Recorded,
@@ -89,7 +90,7 @@ class _InitializedOnce(Performer):
         super().__init__(*given)
         self.done: set[int] = set()
 
-    def initialize(self, compiled: Compiled, inputs: Mapping[str, Range], persistent: Range | None) -> None:
+    def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
         if compiled.number not in self.done:
             super().initialize(compiled, inputs, persistent)
         self.done.add(compiled.number)
@@ -112,12 +113,12 @@ class _SharedPersistent(Performer):
         super().__init__(*given)
         self.shared: dict[str, dict[str, bytes]] = {}
 
-    def initialize(self, compiled: Compiled, inputs: Mapping[str, Range], persistent: Range | None) -> None:
+    def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
         super().initialize(compiled, inputs, persistent)
-        at = {name: self.as_binding(inputs[name]) for name in owned_places(compiled.desc)}
-        self.shared[repr(compiled.desc)] = {
+        at = {name: self.as_binding(inputs[name]) for name in owned_places(compiled)}
+        self.shared[repr(compiled.desc if isinstance(compiled, Compiled) else compiled.call)] = {
             name: self.memory[each.resource][each.offset : each.offset + size].tobytes()
-            for (name, each), (_, size) in zip(at.items(), owned_places(compiled.desc).values(), strict=True)
+            for (name, each), (_, size) in zip(at.items(), owned_places(compiled).values(), strict=True)
         }
 
     def run(self, compiled: Compiled, dispatch: Dispatch) -> None:
@@ -133,11 +134,11 @@ class _SourceReadLate(Performer):
         super().__init__(*given)
         self.sources: dict[int, Mapping[str, Range]] = {}
 
-    def initialize(self, compiled: Compiled, inputs: Mapping[str, Range], persistent: Range | None) -> None:
+    def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
         super().initialize(compiled, inputs, persistent)
-        self.sources[compiled.number] = {name: inputs[name] for name in owned_places(compiled.desc)}
+        self.sources[compiled.number] = {name: inputs[name] for name in owned_places(compiled)}
 
-    def ranges(self, compiled: Compiled, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
+    def ranges(self, compiled: Executable, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
         yield from super().ranges(compiled, bound)
         yield from ((name, self.as_binding(of)) for name, of in self.sources.get(compiled.number, {}).items())
 
@@ -147,7 +148,7 @@ class _FirstOffsets(Performer):
         super().__init__(*given)
         self.first: dict[tuple[int, str], int] = {}
 
-    def ranges(self, compiled: Compiled, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
+    def ranges(self, compiled: Executable, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
         for name, at in super().ranges(compiled, bound):
             yield name, replace(at, offset=self.first.setdefault((compiled.number, name), at.offset))
 
@@ -157,7 +158,7 @@ class _FirstBuffers(Performer):
         super().__init__(*given)
         self.first: dict[tuple[int, str], int] = {}
 
-    def ranges(self, compiled: Compiled, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
+    def ranges(self, compiled: Executable, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
         for name, at in super().ranges(compiled, bound):
             yield name, replace(at, resource=self.first.setdefault((compiled.number, name), at.resource))
 
@@ -238,7 +239,7 @@ _SCRATCH = 64
 class _Scratch(Performer):
     """Needs temporary memory."""
 
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         return super().properties(of) | ({TEMPORARY: _SCRATCH} if isinstance(of, Compiled) else {})
 
     def scratch(self, bound: Bound) -> Bytes:
@@ -260,7 +261,7 @@ class _TemporaryOverrun(_Scratch):
 
 
 class _PersistentWritten(Performer):
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         known = super().properties(of)
         return known | ({PERSISTENT: known[PERSISTENT] + _SCRATCH} if isinstance(of, Compiled) else {})
 
@@ -309,13 +310,13 @@ class _Scribbles(_Scratch):
 
 
 class _LargerPersistent(Performer):
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         known = super().properties(of)
         return known | ({PERSISTENT: known[PERSISTENT] + 7 * _SCRATCH} if isinstance(of, Compiled) else {})
 
 
 class _ManyDescriptors(Performer):
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         known = super().properties(of)
         return known | {"descriptors": 7 * known["descriptors"] + 3}
 
@@ -327,16 +328,16 @@ class _KeptInside(Performer):
         super().__init__(*given)
         self.inside: dict[int, dict[str, int]] = {}
 
-    def properties(self, of: Compiled | Initializer) -> dict[str, int]:
+    def properties(self, of: Executable | Initializer) -> dict[str, int]:
         return super().properties(of) | {PERSISTENT: 0}
 
-    def initialize(self, compiled: Compiled, inputs: Mapping[str, Range], persistent: Range | None) -> None:
-        for index, name in enumerate(owned_places(compiled.desc)):
+    def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
+        for index, name in enumerate(owned_places(compiled)):
             at, number = self.as_binding(inputs[name]), -(16 * compiled.number + index + 1)
             self.memory[number] = self.memory[at.resource][at.offset : at.offset + at.size].copy()
             self.inside.setdefault(compiled.number, {})[name] = number
 
-    def ranges(self, compiled: Compiled, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
+    def ranges(self, compiled: Executable, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
         yield from super().ranges(compiled, bound)
         own = self.inside.get(compiled.number, {}).items()
         yield from ((name, BufferBinding(number, 0, self.memory[number].size)) for name, number in own)
@@ -380,13 +381,13 @@ class _CachedByData(Performer):
 
 
 class _InitializedTwice(Performer):
-    def initialize(self, compiled: Compiled, inputs: Mapping[str, Range], persistent: Range | None) -> None:
+    def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
         super().initialize(compiled, inputs, persistent)
         super().initialize(compiled, inputs, persistent)
 
 
 class _ZeroedFirst(Performer):
-    def initialize(self, compiled: Compiled, inputs: Mapping[str, Range], persistent: Range | None) -> None:
+    def initialize(self, compiled: Executable, inputs: Mapping[str, Range], persistent: Range | None) -> None:
         if persistent is not None:
             at = self.as_binding(persistent)
             self.memory[at.resource][at.offset : at.offset + at.size] = 0

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from dmlcts.conformance.execution.answers import answers_of
 from dmlcts.conformance.execution.layout import Layout, lay_out
 from dmlcts.conformance.sequences.calls import VOLATILE, Range
+from dmlcts.conformance.sequences.calls.slots import is_owned
 from dmlcts.conformance.sequences.script import Operator, Reading, Script, ranges_of
-from dmlcts.conformance.sequences.slots import is_owned
 from dmlcts.generator.case.case import OFFSETS, REFERENCE, Case
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.generator.suite.repetition import copied_output, copy_desc

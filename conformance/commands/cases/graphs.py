@@ -1,0 +1,82 @@
+"""``dmlcts fuzz --graphs``: a search for failing graphs, and graphs in files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from time import monotonic
+
+import click
+
+from dmlcts.conformance.runner.planning.options import UsageError
+
+OUT = "results-graphs"
+"""The default output folder."""
+
+_FOREVER = 10.0**9
+
+
+def search(
+    backend: str, operators: Iterable[str], seed: int, minutes: float | None, processes: int, timeout: float, out: Path, quiet: bool
+) -> int:
+    """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
+    from dmlcts.conformance.runner.planning.selection import operators_named
+    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, search_graphs, write_results
+    from dmlcts.conformance.sequences.graphs.search import Tally
+
+    if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
+        raise UsageError(f"{out} holds other files; name an empty folder with --out")
+    names = operators_named(tuple(operators)) if operators else ()
+
+    def progress(found: Tally) -> None:
+        if not quiet:
+            click.echo(_line(found.graphs, found.statuses))
+
+    until = monotonic() + (minutes * 60 if minutes else _FOREVER)
+    info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress)
+    write_results(info, seed, found, complete, out)
+    click.echo(_line(found.graphs, found.statuses))
+    for symptom, count in found.symptoms.most_common():
+        first = next((failure for failure in found.failures if failure.symptom == symptom), None)
+        click.echo(f"{count:6,}  {symptom}" + (f"\n        {first.label}: {first.message}" if first else ""))
+    click.echo(f"report: {out / PAGE}")
+    return exit_code(found.statuses)
+
+
+def run_files(backend: str, files: Iterable[str], timeout: float) -> int:
+    """Runs graphs in files, prints the outcome of each, and returns the exit code. Raises UsageError and BackendUnavailable."""
+    from dmlcts.conformance.backends.opening import open_backend
+    from dmlcts.conformance.sequences.graphs.execute import graph_outcome
+    from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph
+    from dmlcts.spec.reading.loader import load
+
+    graphs = {}
+    for file in files:
+        try:
+            graphs[file] = read_graph(json.loads(Path(file).read_text(encoding="utf-8")), load)
+        except (GraphError, ValueError, OSError) as error:
+            raise UsageError(f"{file}: {error}") from None
+    opened = open_backend(backend)
+    statuses = Counter[str]()
+    try:
+        info = opened.describe()
+        for file, graph in graphs.items():
+            outcome = graph_outcome(graph, opened, info, timeout)
+            statuses[outcome.status] += 1
+            click.echo(f"{file}: {outcome.status}" + (f": {outcome.message}" if outcome.message else ""))
+    finally:
+        opened.close()
+    return exit_code(statuses)
+
+
+def exit_code(statuses: Mapping[str, int]) -> int:
+    """0 where every graph passed; 1 where one failed, or none passed; 4 where nothing failed and one is unsupported."""
+    if statuses.get("fail") or statuses.get("error") or not statuses.get("pass"):
+        return 1
+    return 4 if statuses.get("unsupported") else 0
+
+
+def _line(graphs: int, statuses: Mapping[str, int]) -> str:
+    return f"{graphs:,} graphs: " + (", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items())) or "none ran")

@@ -1,0 +1,1 @@
+"""Faults that no single dispatch shows: of sequences of calls, and of graphs."""

@@ -1,0 +1,124 @@
+"""A graph on a backend: executed with every result as an output, then as it is, and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
+from dmlcts.conformance.execution.execute import dispatch_case, undeclared_outcome
+from dmlcts.conformance.execution.outcome import Outcome, attempt_to
+from dmlcts.conformance.sequences.call_json import call_name
+from dmlcts.conformance.sequences.calls import Perform, Reply
+from dmlcts.conformance.sequences.graphs.judge import inputs_of, judge_nodes, judge_outputs
+from dmlcts.conformance.sequences.graphs.script import GraphScript, data_of, script_of
+from dmlcts.conformance.sequences.takes_part import perform_on
+from dmlcts.generator.suite.graphs.graph import Graph, Made
+from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
+from dmlcts.spec.model.abi import feature_level
+
+Array = NDArray[Any]
+
+
+def graph_outcome(
+    graph: Graph, backend: Backend, info: BackendInfo, timeout: float | None = None, flags: tuple[str, ...] = ()
+) -> Outcome:
+    """The outcome of a graph: a pass, or what is wrong first. ``timeout`` limits each execution, in seconds."""
+    perform = perform_on(backend, timeout)
+    if perform is None:
+        return Outcome(
+            UNSUPPORTED, f"{info.name} has no sequences: its host speaks version 1 of the protocol", undeclared=SEQUENCES
+        )
+    if beyond := _find_beyond(graph, info):
+        return Outcome(UNSUPPORTED, beyond)
+    given, constants = data_of(graph)
+    whole = graph.with_outputs_of_all()
+    failure, results = _results(script_of(whole, given, constants, flags), perform)
+    if failure is not None:
+        return failure
+    values = dict(zip(whole.outputs, results, strict=True))
+    outcome = judge_nodes(whole, given, constants, values, info)
+    if outcome.status != PASS:
+        return _with_alone(whole, outcome, given, constants, values, backend, info, timeout)
+    failure, results = _results(script_of(graph, given, constants, flags), perform)
+    return failure or judge_outputs(graph, given, constants, values, results, info)
+
+
+def _find_beyond(graph: Graph, info: BackendInfo) -> str:
+    """Which node is beyond what the backend declares; empty if none is."""
+    for index, node in enumerate(graph.nodes):
+        if feature_level(node.case.feature_level) > feature_level(info.feature_level):
+            return f"node {index} ({node.desc.type}) needs feature level {node.case.feature_level}"
+        excluded = undeclared_outcome(node.case, info)
+        if excluded is not None:
+            return f"node {index} ({node.desc.type}): {excluded.message}"
+    return ""
+
+
+def values_on(graph: Graph, backend: Backend) -> dict[Made, Array]:
+    """What every node of a graph gives on a backend that is trusted.
+
+    Raises:
+        ValueError: it does not complete there.
+    """
+    whole = graph.with_outputs_of_all()
+    perform = perform_on(backend)
+    failure, results = _results(script_of(whole, *data_of(whole)), perform) if perform else (Outcome(UNSUPPORTED), [])
+    if failure is not None:
+        raise ValueError(f"the graph does not run: {failure.message}")
+    return dict(zip(whole.outputs, results, strict=True))
+
+
+def outputs_on(graph: Graph, backend: Backend) -> list[bytes] | str:
+    """The bytes of the outputs of a graph as it is; or what kept it from running."""
+    perform = perform_on(backend)
+    failure, results = _results(script_of(graph, *data_of(graph)), perform) if perform else (Outcome(UNSUPPORTED), [])
+    return failure.message if failure is not None else [content.tobytes() for content in results]
+
+
+def _with_alone(
+    graph: Graph,
+    outcome: Outcome,
+    given: Sequence[Array],
+    constants: Mapping[tuple[int, str], Array],
+    values: Mapping[Made, Array],
+    backend: Backend,
+    info: BackendInfo,
+    timeout: float | None,
+) -> Outcome:
+    """The outcome of a wrong node, which tells whether the operator is as wrong without a graph, on the same inputs."""
+    index = outcome.evidence["node"]
+    inputs = inputs_of(graph, index, given, constants, values)
+    alone, _ = dispatch_case(graph.nodes[index].case, inputs, backend, info, timeout)
+    says = "the operator alone gives it as well" if alone.status == FAIL else "the operator alone is right"
+    return replace(outcome, message=f"{outcome.message}; {says}", evidence={**outcome.evidence, "alone": alone.status == FAIL})
+
+
+def _results(script: GraphScript, perform: Perform) -> tuple[Outcome | None, list[Array]]:
+    """The outputs of one execution; or the outcome where it was refused, did not complete, or wrote elsewhere."""
+    replies: list[Reply] = []
+    failure = attempt_to(lambda: replies.extend(_complete(perform(script.calls), len(script.calls))))
+    if failure is not None:
+        return failure, []
+    for index, (call, reply) in enumerate(zip(script.calls, replies, strict=True)):
+        if reply.unsupported:
+            return Outcome(UNSUPPORTED, reply.unsupported), []
+        if not reply.is_ok:
+            removed = ", and the device was removed" if reply.removed else ""
+            message = (
+                f"call {index} ({call_name(type(call))}) gave {reply.code}{removed}{f': {reply.message}' if reply.message else ''}"
+            )
+            return Outcome(FAIL, message, evidence={"call": index, "code": reply.code}), []
+    if problem := script.overwritten(replies):
+        return Outcome(FAIL, problem, evidence={"memory": problem}), []
+    return None, script.results(replies)
+
+
+def _complete(replies: Sequence[Reply], count: int) -> Sequence[Reply]:
+    """The replies, one a call. Raises BackendFault if there are more or fewer."""
+    if len(replies) != count:
+        raise BackendFault(f"{count} calls were answered with {len(replies)} replies")
+    return replies

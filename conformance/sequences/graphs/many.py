@@ -1,0 +1,115 @@
+"""A search for failing graphs in several processes, and what it writes: graphs.json, a page, a file for each failing graph."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.sequences.graphs.search import Tally, search
+from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
+from dmlcts.reports.formats.graphs import write_page
+from dmlcts.reports.record.files import write_text
+
+RESULTS, PAGE, GRAPHS = "graphs.json", "index.html", "graphs"
+"""The files of a search, and the folder of its failing graphs."""
+
+_PART = 50
+"""Graphs that a process runs at a time."""
+
+Progress = Callable[[Tally], None]
+
+
+def search_graphs(
+    spec: str, seed: int, names: Sequence[str], until: float, most: int | None, processes: int, timeout: float, progress: Progress
+) -> tuple[BackendInfo, Tally, bool]:
+    """Searches until a time (of ``monotonic``), or so many graphs have run. Gives the description, what was found, and whether it ended by itself.
+
+    Ctrl-C ends it in order. Raises BackendUnavailable, and whatever a backend in this process raises that no outcome stands for.
+    """
+    backend = open_backend(spec)
+    found, complete = Tally(), True
+    try:
+        info = backend.describe()
+        parts = _parts(most, not names)
+        try:
+            if processes > 1:
+                backend.close()
+                for tally in _in_processes(spec, seed, names, until, parts, processes, timeout):
+                    found.add(tally)
+                    progress(found)
+            else:
+                for part in parts:
+                    found.add(search(backend, info, seed, iter(part), names, until, timeout))
+                    progress(found)
+                    if monotonic() > until:
+                        break
+        except KeyboardInterrupt:
+            complete = False
+    finally:
+        backend.close()
+    return info, found, complete
+
+
+def _parts(most: int | None, with_families: bool) -> Iterator[range]:
+    """The numbers of graphs, a part at a time: the families first."""
+    if with_families:
+        yield range(-len(FAMILIES) * len(TYPES), 0)
+    for first in count(0, _PART):
+        if most is not None and first >= most:
+            return
+        yield range(first, first + _PART if most is None else min(first + _PART, most))
+
+
+def _in_processes(
+    spec: str, seed: int, names: Sequence[str], until: float, parts: Iterator[range], processes: int, timeout: float
+) -> Iterator[Tally]:
+    """What each part found, as they end."""
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        running: set[Future[Tally]] = set()
+        while True:
+            while len(running) < processes and monotonic() < until and (part := next(parts, None)) is not None:
+                running.add(pool.submit(_search_part, spec, seed, part, tuple(names), until - monotonic(), timeout))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in done:
+                yield each.result()
+
+
+def _search_part(spec: str, seed: int, part: range, names: Sequence[str], seconds: float, timeout: float) -> Tally:
+    """One part, in a process of its own."""
+    backend = open_backend(spec)
+    try:
+        return search(backend, backend.describe(), seed, iter(part), names, monotonic() + seconds, timeout)
+    finally:
+        backend.close()
+
+
+def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, out: Path) -> None:
+    """Writes what a search found into a folder. Raises WriteError."""
+    data: dict[str, Any] = {
+        "implementation": " ".join(filter(None, (info.name, info.version, info.device and f"on {info.device}"))),
+        "seed": seed,
+        "complete": complete,
+        "graphs": found.graphs,
+        "statuses": dict(sorted(found.statuses.items())),
+        "symptoms": dict(found.symptoms.most_common()),
+        "nodes": dict(sorted(found.nodes.items())),
+        "failures": [asdict(failure) for failure in found.failures],
+    }
+    (out / GRAPHS).mkdir(parents=True, exist_ok=True)
+    write_text(out / RESULTS, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    for failure in found.failures:
+        name = "-".join(re.findall("[A-Za-z0-9]+", failure.label))
+        write_text(out / GRAPHS / f"{name}.json", json.dumps(failure.graph, ensure_ascii=False) + "\n")
+    write_page(data, out / PAGE)

@@ -1,0 +1,146 @@
+"""Simpler graphs of a graph: what a failure is made smaller by, a step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from dmlcts.generator.case.case import Data
+from dmlcts.generator.suite.graphs.graph import Feed, Given, Graph, Made, Node
+from dmlcts.spec.model.dtypes import array_literal
+from dmlcts.spec.rules.rules import violations
+
+Array = NDArray[Any]
+
+Values = Mapping[Made, Array]
+"""What the nodes of a graph give."""
+
+
+def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], suspect: int | None = None, most: int = 300) -> Graph:
+    """The simplest graph that fails as this one does, after so many trials at most.
+
+    ``values`` are what its nodes give, for those that are left out; ``suspect`` is the node that is wrong, if one is known. Nodes are left out as in delta
+    debugging, half of them at a time, then a quarter; then edges, outputs and strides one at a time.
+    """
+    left = most
+
+    def try_step(simpler: tuple[Graph, Values]) -> bool:
+        nonlocal left, graph, values
+        left -= 1
+        if left < 0 or not simpler[0].nodes or not fails(simpler[0]):
+            return False
+        graph, values = simpler
+        return True
+
+    if suspect is not None and len(graph.nodes) > 1:
+        made = [Made(suspect, name) for name in graph.nodes[suspect].outputs()]
+        if not try_step(node_alone(graph, values, suspect)):
+            try_step(only(graph, values, made))
+    part = len(graph.nodes) // 2
+    while part and left > 0:
+        count = len(graph.nodes)
+        if count == 1 or not any(
+            try_step(without_nodes(graph, values, set(range(first, min(first + part, count))))) for first in range(0, count, part)
+        ):
+            part //= 2
+        part = min(part, len(graph.nodes) // 2 or part)
+    while left > 0 and any(try_step(step) for step in steps(graph, values)):
+        pass
+    return graph
+
+
+def steps(graph: Graph, values: Values) -> Iterator[tuple[Graph, Values]]:
+    """Every graph that is simpler by one step other than a node, with what its nodes give."""
+    for made in graph.outputs:
+        if len(graph.outputs) > 1 and graph.readers(made):
+            yield Graph(graph.nodes, tuple(each for each in graph.outputs if each != made)), values
+    for index, name, feed in graph.feeds():
+        if not isinstance(feed, Given):
+            yield given_instead(graph, values, index, name), values
+    for index, node in enumerate(graph.nodes):
+        strided = {Made(index, name) for name in node.outputs() if node.desc.tensor(name).strides is not None}
+        for made in strided:
+            simpler = with_packed_edge(graph, made)
+            if simpler is not graph:
+                yield simpler, values
+
+
+def node_alone(graph: Graph, values: Values, index: int) -> tuple[Graph, Values]:
+    """A node by itself, which reads what it read in the graph."""
+    return without_nodes(graph, values, set(range(len(graph.nodes))) - {index})
+
+
+def only(graph: Graph, values: Values, wanted: list[Made]) -> tuple[Graph, Values]:
+    """What is needed for some outputs of nodes; what else those nodes give is an output too, as nothing may be left unread."""
+    needed = {made.node for made in wanted}
+    while True:
+        more = {feed.node for index in needed for feed in graph.nodes[index].feeds.values() if isinstance(feed, Made)} - needed
+        if not more:
+            break
+        needed |= more
+    return _keep(graph, values, needed, wanted)
+
+
+def without_nodes(graph: Graph, values: Values, dropped: set[int]) -> tuple[Graph, Values]:
+    """The graph without some nodes: what read their outputs reads inputs of the graph with the same data."""
+    for reader, name, feed in list(graph.feeds()):
+        if isinstance(feed, Made) and feed.node in dropped and reader not in dropped:
+            graph = given_instead(graph, values, reader, name)
+    return _keep(
+        graph, values, set(range(len(graph.nodes))) - dropped, [made for made in graph.outputs if made.node not in dropped]
+    )
+
+
+def given_instead(graph: Graph, values: Values, index: int, name: str) -> Graph:
+    """The graph in which an input of a node is the graph's, with the same data."""
+    node = graph.nodes[index]
+    feed = node.feeds[name]
+    data = dict(node.case.data)
+    if isinstance(feed, Made):
+        tensor = node.desc.tensor(name)
+        data[name] = Data(literal=array_literal(values[feed].reshape(tensor.sizes), tensor.data_type))
+    changed = Node(replace(node.case, data=data), {**node.feeds, name: Given(graph.input_count())})
+    nodes = tuple(changed if at == index else each for at, each in enumerate(graph.nodes))
+    outputs = graph.outputs
+    if isinstance(feed, Made) and feed not in outputs and not Graph(nodes, outputs).readers(feed):
+        outputs = (*outputs, feed)
+    return Graph(nodes, outputs)
+
+
+def with_packed_edge(graph: Graph, made: Made) -> Graph:
+    """The graph in which an output of a node, and all that reads it, is packed."""
+    places = [(made.node, made.tensor), *graph.readers(made)]
+    nodes = list(graph.nodes)
+    for index, name in places:
+        node = nodes[index]
+        desc = node.desc.with_tensors({name: replace(node.desc.tensor(name), strides=None)})
+        if violations(node.operator, desc):
+            return graph
+        nodes[index] = Node(replace(node.case, desc=desc), node.feeds)
+    return Graph(tuple(nodes), graph.outputs)
+
+
+def _keep(graph: Graph, values: Values, kept: set[int], wanted: list[Made]) -> tuple[Graph, Values]:
+    """The graph of these nodes alone, with inputs of the graph numbered anew; what none of them reads is an output."""
+    order = sorted(kept)
+    place = {old: new for new, old in enumerate(order)}
+    numbers: dict[int, int] = {}
+
+    def renumber(feed: Feed) -> Feed:
+        if isinstance(feed, Given):
+            return Given(numbers.setdefault(feed.number, len(numbers)))
+        return Made(place[feed.node], feed.tensor) if isinstance(feed, Made) else feed
+
+    nodes = tuple(
+        Node(graph.nodes[old].case, {name: renumber(feed) for name, feed in graph.nodes[old].feeds.items()}) for old in order
+    )
+    bare = Graph(nodes, ())
+    outputs = [Made(place[made.node], made.tensor) for made in wanted]
+    unread = [
+        Made(index, name) for index, node in enumerate(nodes) for name in node.outputs() if not bare.readers(Made(index, name))
+    ]
+    found = {Made(place[made.node], made.tensor): value for made, value in values.items() if made.node in place}
+    return Graph(nodes, tuple(dict.fromkeys((*outputs, *unread)))), found

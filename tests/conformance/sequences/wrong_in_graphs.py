@@ -1,0 +1,10 @@
+"""A backend whose constants are ignored in graphs."""
+
+from dmlcts.conformance.faults.beyond.graphs import FAULTS, ChangedBackend
+
+
+class Wrong(ChangedBackend):
+    """The reference with that fault."""
+
+    def __init__(self) -> None:
+        super().__init__(FAULTS["constant-ignored"])
