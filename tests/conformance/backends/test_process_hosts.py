@@ -81,7 +81,7 @@ def test_a_host_that_reports_nothing_has_more_time_while_it_uses_a_processor(nam
             "computes_for_ever",
             2.4,
             SLOW,
-            r"^slow: no answer within 2\.4 s, 4 times the limit; it still worked, and used [12]\.\d* s of processor time since its limit came near; the host was killed",
+            r"^slow: no answer within 2\.4 s, 4 times the limit; it still worked, and used [\d.]+ s of processor time since its limit came near; the host was killed",
         ),
         (
             "computes_and_then_hangs",
