@@ -17,7 +17,7 @@ from dmlcts.generator.sweeps.networks import network_cases
 from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
 from dmlcts.generator.sweeps.one_factor.layouts import one_factor_layout_cases
 from dmlcts.generator.sweeps.one_factor.on_networks import on_network_cases
-from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
+from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases, row_cases
 from dmlcts.generator.sweeps.one_factor.sizes import one_factor_size_cases
 from dmlcts.generator.sweeps.one_factor.typical import typical_cases
 from dmlcts.generator.sweeps.properties import property_cases
@@ -59,6 +59,11 @@ FAMILIES = (
     ),
     Family(
         reduction_cases, "types, functions and data along each axis, short and long", "counts beyond 16 bits, padding that counts"
+    ),
+    Family(
+        row_cases,
+        "rows of each length, few and many, of each type and function",
+        "the kernel of a thread, a wave, a group, several groups",
     ),
     Family(workload_data_cases, "each kind of data at the spec's workloads", "the code path of a network, with unusual data"),
     Family(dispatch_cases, "the spec's single dispatches", "what one choice of sizes and data shows, and no other"),

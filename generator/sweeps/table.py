@@ -312,6 +312,9 @@ TILE_LAYOUTS = ("transposed", "padded-rows")
 # Dispatches of real networks
 
 
+ROW_LENGTHS, ROW_COUNTS = (2, 8, 32, 128, 512, 2048), (1, 16, 256)
+"""How long rows are along which an operator works, and how many there are: a length in each band of a thread, a wave, a group and several groups."""
+
 NETWORK_SIDE, NETWORK_OUTER_SIDE, NETWORK_BATCH = 16, 4, 2
 """The largest sizes of a network's dispatch that is cut: of the last two dimensions and of channels, of those before them, of a batch."""
 

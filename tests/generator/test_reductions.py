@@ -5,7 +5,8 @@ from math import prod
 
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
+from dmlcts.generator.sweeps import table
+from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases, row_cases
 from dmlcts.generator.sweeps.table import BEYOND_16_BITS
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.rules.rules import violations
@@ -84,3 +85,21 @@ def test_operators_without_axes_and_levels_below_full_have_none() -> None:
 
 def test_every_operator_with_axes_has_some() -> None:
     assert all(cases(name) for name in operator_names() if load(name).turning is not None)
+
+
+def test_core_has_rows_of_each_length_for_each_type_and_function() -> None:
+    cases = list(row_cases(plan_of(load("REDUCE")), "core"))
+    assert {case.level for case in cases} == {"core"}
+    lengths = {(case.desc.fields["Function"], case.data_type, case.desc.tensor("InputTensor").sizes[-1]) for case in cases}
+    functions = {(function, data_type) for function, data_type, _ in lengths}
+    assert {("SUM", "FLOAT32"), ("ARGMIN", "INT8"), ("MULTIPLY", "INT64")} <= functions
+    assert len(lengths) == len(functions) * len(table.ROW_LENGTHS)
+    counts = {case.desc.tensor("InputTensor").sizes[-2] for case in cases}
+    assert counts == set(table.ROW_COUNTS)
+    assert all(case.desc.tensor("OutputTensor").sizes[-1] == 1 for case in cases)
+
+
+def test_rows_are_a_small_part_of_core_and_of_no_operator_without_axes() -> None:
+    assert list(row_cases(plan_of(load("GEMM")), "core")) == []
+    assert list(row_cases(plan_of(load("ACTIVATION_SOFTMAX1")), "smoke")) == []
+    assert len(list(row_cases(plan_of(load("ACTIVATION_SOFTMAX1")), "full"))) == 2 * len(table.ROW_LENGTHS)

@@ -7,7 +7,8 @@ padding of zeros shows where all elements are positive or all negative; a count 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, count
 
 from dmlcts.generator.case.case import Case, is_beyond
 from dmlcts.generator.facts.factors import Model, model_of
@@ -43,6 +44,38 @@ def reduction_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     halves = (ways for ways in groups if ways[0][0].main == "FLOAT16")
     first = next(chain(halves, groups), [])
     yield from filter(None, (_many_lines(plan, first, place, sizes) for place, sizes in table.MANY_LINES))
+
+
+def row_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """For each choice of types and each combination of what ``turning.each`` lists: rows of each length, in turn beside few others and many.
+
+    An implementation has a kernel for rows that a thread takes, a wave, a group, and several groups, and others for few rows and many.
+    """
+    if plan.operator.turning is None or is_beyond("core", most):
+        return
+    turns = count()
+    for ways in apart_by_function(plan):
+        for length in table.ROW_LENGTHS:
+            case = _case_of_rows(plan, ways, length, table.ROW_COUNTS[next(turns) % len(table.ROW_COUNTS)])
+            if case is not None:
+                yield replace(case, level="core")
+        next(turns)  # so that the next function has other counts beside each length
+
+
+def _case_of_rows(plan: Plan, ways: Sequence[Way], length: int, rows: int) -> Case | None:
+    """The case of the first way that works along the last dimension alone, with so many rows of a length."""
+    model = model_of(plan)
+    at = next((at for at in model.dimensions.values() if at[1] == -1), None)
+    before = next((at for at in model.dimensions.values() if at[1] == -2), None)
+    if at is None or before is None or model.largest(at[0]) < length:
+        return None
+    sizes = beside_all(model, 1, {at: length, before: rows})
+    others = [other for other in model.dimensions.values() if other != at]
+
+    def is_alone(desc: OperatorDesc) -> bool:
+        return works_along(plan, desc, at) and not any(works_along(plan, desc, other) for other in others)
+
+    return _first_way(plan, ways, f"rows-{rows}x{length}", _RANDOM, sizes, is_alone)
 
 
 def _first(cases: Iterator[Case | None]) -> list[Case]:
