@@ -49,7 +49,7 @@ def build(
         operator=operator,
         feature_level=str(plan.level_of(desc) or choice.level),
         data_type=choice.main,
-        basis=operator.bases.get(configuration, DOCUMENTED) if basis == DOCUMENTED else basis,
+        basis=operator.basis(desc.fields) if basis == DOCUMENTED else basis,
         data=random_data(operator, desc) if data is None else data,
         covers=tuple(dict.fromkeys((*labels, *covers))),
         **more,

@@ -69,10 +69,11 @@ def _nodes(graph: Mapping[str, Any], places: Mapping[int, tuple[int, int]], wron
         given += ["constant" for feed in node["feeds"].values() if "constant" in feed]
         own = [f"output {number}" for (of, _), number in outputs.items() if of == index]
         title = f"{index}: {node['desc']['Type']}"
-        small = "; ".join(filter(None, (", ".join(given), ", ".join(own))))
-        yield f'<g{mark}><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="5"/>'
+        small = "; ".join(filter(None, (_list_text(given), _list_text(own))))
+        tensors = [f"{name} {tensor_text(tensor)}" for name, tensor in _tensors_of(node["desc"])]
+        yield f'<g{mark}><title>{escape(chr(10).join([title, *tensors]))}</title><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="5"/>'
         yield f'<text x="{x + 8}" y="{y + 18}">{escape(_cut(title, 30))}</text>'
-        yield f'<text class="edge" x="{x + 8}" y="{y + 35}">{escape(_cut(small, 38))}</text></g>'
+        yield f'<text class="edge" x="{x + 8}" y="{y + 35}">{escape(_cut(small, 32))}</text></g>'
 
 
 def tensor_of(desc: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -86,6 +87,19 @@ def tensor_text(tensor: Mapping[str, Any]) -> str:
     """``FLOAT32 2x3``, with strides where it has some."""
     strides = f" strides {','.join(map(str, tensor['Strides']))}" if tensor.get("Strides") else ""
     return f"{tensor['DataType']} {'x'.join(map(str, tensor['Sizes']))}{strides}"
+
+
+def _list_text(names: list[str]) -> str:
+    """All of a few names, of many the number: ``16 inputs``."""
+    return ", ".join(names) if len(names) < 4 else f"{len(names)} inputs"
+
+
+def _tensors_of(desc: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The tensors of a desc with their names."""
+    for field, value in desc.items():
+        for index, each in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(each, dict) and "DataType" in each and "Sizes" in each:
+                yield (f"{field}[{index}]" if isinstance(value, list) else field), each
 
 
 def _cut(text: str, most: int) -> str:

@@ -280,7 +280,7 @@ class Operator:
     symbols that make a case slow, ``most_elements`` the most of their product, ``usual_elements`` a soft limit on it in combinations;
     ``turning`` and ``workloads`` are about sizes, too, and ``dispatches`` about sizes and data at once.
     ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
-    ``bases`` has the basis of those that are not documented.
+    ``bases`` has the basis of those that are not documented, and ``measured_where`` says of which descs no page speaks, whatever their configuration.
     ``layouts`` are the extra layouts (generator/values/layouts) for this operator. ``edition`` is the number of an earlier edition
     (generator/plan/editions), None of the spec as it is. ``lenient`` are the acceptances in the spec file itself;
     ``measurements`` reads the findings of probes from spec/measured, which are not promises.
@@ -314,6 +314,7 @@ class Operator:
     dispatches: Mapping[str, SingleDispatch] = field(default_factory=dict, metadata={"later": True})
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
     bases: Mapping[str, str] = field(default_factory=dict)
+    measured_where: Expression | None = field(default=None, metadata={"later": True})
     layouts: tuple[str, ...] = ()
     edition: int | None = field(default=None, metadata={"later": True})
 
@@ -374,6 +375,12 @@ class Operator:
             if all(_is_allowed(name, values, fields) for name, values in limits.items())
         )
         return next(found, "")
+
+    def basis(self, fields: Mapping[str, object]) -> str:
+        """What the results of a desc with these fields rest on: the page, or only what DirectML.dll was measured to do."""
+        if self.measured_where is not None and bool(self.measured_where.evaluate(fields)):
+            return MEASURED
+        return self.bases.get(self.configuration(fields), DOCUMENTED)
 
     @property
     def is_measured_alone(self) -> bool:

@@ -17,6 +17,7 @@ ORDER = (
 CASES = (
     "attributes",
     "configurations",
+    "measured-where",
     "sizes",
     "largest",
     "most-elements",

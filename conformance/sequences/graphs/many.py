@@ -15,7 +15,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.sequences.graphs.search import Tally, search
+from dmlcts.conformance.sequences.graphs.search import BY_ITSELF, Tally, search
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.reports.formats.graphs import write_page
 from dmlcts.reports.record.files import write_text
@@ -95,6 +95,11 @@ def _search_part(spec: str, seed: int, part: range, names: Sequence[str], second
         backend.close()
 
 
+def ranked(found: Tally) -> list[tuple[str, int]]:
+    """The symptoms with their numbers of graphs: those of graphs first, the most frequent first."""
+    return sorted(found.symptoms.items(), key=lambda each: (each[0].endswith(BY_ITSELF), -each[1]))
+
+
 def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, out: Path) -> None:
     """Writes what a search found into a folder. Raises WriteError."""
     data: dict[str, Any] = {
@@ -103,9 +108,10 @@ def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, ou
         "complete": complete,
         "graphs": found.graphs,
         "statuses": dict(sorted(found.statuses.items())),
-        "symptoms": dict(found.symptoms.most_common()),
+        "symptoms": {symptom: count for symptom, count in ranked(found) if not symptom.endswith(BY_ITSELF)},
+        "operators": {symptom: count for symptom, count in ranked(found) if symptom.endswith(BY_ITSELF)},
         "nodes": dict(sorted(found.nodes.items())),
-        "failures": [asdict(failure) for failure in found.failures],
+        "failures": [asdict(failure) for symptom, _ in ranked(found) for failure in found.failures if failure.symptom == symptom],
     }
     (out / GRAPHS).mkdir(parents=True, exist_ok=True)
     write_text(out / RESULTS, json.dumps(data, indent=1, ensure_ascii=False) + "\n")

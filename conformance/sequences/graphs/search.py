@@ -25,6 +25,9 @@ from dmlcts.spec.model.abi import feature_level
 _COUNTS = (1, 2, 3, 3, 5, 5, 8, 8, 12, 20, 40)
 """Nodes of a graph, in turn at random."""
 
+BY_ITSELF = "by itself, too"
+"""What the symptoms of operators end with that need no graph to be wrong."""
+
 _KEPT = 3
 """So many failures of one symptom are made simpler; further ones are counted."""
 
@@ -116,11 +119,12 @@ def search(
 def symptom_of(graph: Graph, outcome: Outcome) -> str:
     """What a failure has in common with others of its cause: how it shows, and in which operator."""
     node = outcome.evidence.get("node")
-    if node is not None:
-        where = graph.nodes[node].desc.type
-        kind = "not as when every result is an output" if "output" in outcome.evidence else "wrong"
-        return f"{where} {kind}{', alone too' if outcome.evidence.get('alone') else ', alone right'}"
-    return re.sub(r"\b(call|output) \d+ ?", "", outcome.message.split(":")[0])
+    if node is None:
+        return re.sub(r"\bcall \d+ \(([a-z-]+)\)", r"\1", re.sub(r"\boutput \d+ ", "", outcome.message.split(": ")[0]))
+    where = graph.nodes[node].desc.type
+    if "output" in outcome.evidence:
+        return f"{where} is other than when every result is an output"
+    return f"{where} is wrong {BY_ITSELF if outcome.evidence.get('alone') else 'in a graph alone'}"
 
 
 def _failure(label: str, graph: Graph, symptom: str, backend: Backend, info: BackendInfo, timeout: float | None) -> Failure:

@@ -33,7 +33,7 @@ MUST, MISUSE, UNDEFINED = "must", "misuse", "undefined"
 AS_DOCUMENTED, NOT_MEASURED = "as documented", "not measured"
 """How ``measured`` begins where a DLL does what its page says, and where what it stands on does not let it tell."""
 
-AREAS = ("device", "features", "objects", "operators", "initializers", "tables", "bindings", "execution")
+AREAS = ("device", "features", "objects", "operators", "initializers", "tables", "bindings", "execution", "graphs")
 """The areas in the order in which a client comes to them."""
 
 _EXPECTED = ("gives", "removes")

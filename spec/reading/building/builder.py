@@ -91,6 +91,7 @@ class _Builder(CaseReader):
             dispatches=dict(self.in_cases("dispatches", self.dispatch)),
             configurations=dict(self.in_cases("configurations", self.configuration)),
             bases={label: entry["basis"] for label, entry in self.cases.get("configurations", {}).items() if "basis" in entry},
+            measured_where=self.optional(self.cases, "measured-where", ("cases",)),
             layouts=tuple(self.cases.get("layouts", ())),
         )
 

@@ -205,18 +205,18 @@ def test_several_processes_and_a_run_again_of_what_failed(hosts_at_hand: None, t
 def test_a_profile_selects_its_promises_in_its_order(hosts_at_hand: None, tmp_path: Path) -> None:
     record = ran(tmp_path, "--profile", "onnxruntime", "--backend", "inprocess:faithful:Faithful", code=0)
     assert [result.case for result in record.results] == [promise.id for promise in profile_called("onnxruntime").promises]
-    assert claim(tmp_path)["sentence"].endswith(" ONNX Runtime's DirectML provider can run operators on it.")
+    assert claim(tmp_path)["sentence"].endswith(" ONNX Runtime's DirectML provider can run operators and graphs on it.")
 
 
 def test_a_summary_says_that_a_client_cannot_run(hosts_at_hand: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran(tmp_path, "--profile", "onnxruntime", "--backend", "inprocess:faithful:Volatile", code=1)
-    assert "provider cannot run operators on it: api/REC-3 is broken, and 1 more." in claim(tmp_path)["sentence"]
+    assert "provider cannot run operators and graphs on it: api/REC-3 is broken, and 1 more." in claim(tmp_path)["sentence"]
     assert "ne-directml-dml_execution_flags.md" in capsys.readouterr().out
 
 
 def test_what_could_not_be_tried_leaves_the_question_open(tmp_path: Path) -> None:
     ran(tmp_path, "--profile", "onnxruntime", code=0)
-    assert "is not known: 8 promises could not be tried, the first is api/DEV-1." in claim(tmp_path)["sentence"]
+    assert "is not known: 9 promises could not be tried, the first is api/DEV-1." in claim(tmp_path)["sentence"]
 
 
 def test_first_light_stops_at_the_first_broken_promise(

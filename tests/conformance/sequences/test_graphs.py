@@ -129,7 +129,7 @@ def test_a_node_that_is_wrong_is_named_and_told_from_a_graph_that_is() -> None:
     assert outcome.status == FAIL
     assert outcome.message.startswith("node 0 (ELEMENT_WISE_NEGATE): OutputTensor: 4 of 4 elements wrong")
     assert outcome.message.endswith("the operator alone gives it as well")
-    assert symptom_of(two_nodes(), outcome) == "ELEMENT_WISE_NEGATE wrong, alone too"
+    assert symptom_of(two_nodes(), outcome) == "ELEMENT_WISE_NEGATE is wrong by itself, too"
 
 
 def test_what_is_wrong_only_in_a_graph_is_said_to_be() -> None:
@@ -160,7 +160,7 @@ def test_a_fused_result_may_be_off_by_what_the_nodes_may_be() -> None:
     outcome = closed([-11, -22, -33, -45])
     assert outcome.status == FAIL
     assert "output 0 of the graph, OutputTensor of node 0 (ELEMENT_WISE_NEGATE): 1 of 4 elements differ" in outcome.message
-    assert symptom_of(two_nodes(), outcome) == "ELEMENT_WISE_NEGATE not as when every result is an output, alone right"
+    assert symptom_of(two_nodes(), outcome) == "ELEMENT_WISE_NEGATE is other than when every result is an output"
 
 
 def test_a_fused_result_of_integers_must_be_equal() -> None:
@@ -261,8 +261,8 @@ def test_a_search_keeps_the_simplest_graph_of_each_symptom() -> None:
     backend = Changed("ELEMENT_WISE_ADD", lambda array: array + 1 if array.dtype.kind == "f" else array)
     found = search(backend, backend.describe(), 3, iter(range(12)), ("ELEMENT_WISE_ADD",), 1e12)
     assert found.graphs == 12
-    assert found.symptoms["ELEMENT_WISE_ADD wrong, alone too"] >= 3
-    kept = [failure for failure in found.failures if failure.symptom == "ELEMENT_WISE_ADD wrong, alone too"]
+    assert found.symptoms["ELEMENT_WISE_ADD is wrong by itself, too"] >= 3
+    kept = [failure for failure in found.failures if failure.symptom == "ELEMENT_WISE_ADD is wrong by itself, too"]
     assert len(kept) == 3
     assert all([each["desc"]["Type"] for each in failure.graph["nodes"]] == ["ELEMENT_WISE_ADD"] for failure in kept)
 
@@ -308,7 +308,7 @@ def test_a_failing_search_writes_its_graphs_and_the_command_runs_them_again(
     write_results(backend.describe(), 3, found, True, tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert '<g class="wrong">' in page
-    assert "ELEMENT_WISE_ADD wrong, alone too" in page
+    assert "ELEMENT_WISE_ADD is wrong by itself, too" in page
     files = sorted(str(file) for file in (tmp_path / "graphs").iterdir())
     code, output = call(capsys, ["fuzz", *(part for file in files for part in ("--graph", file))])
     assert code == 0, output
