@@ -23,7 +23,7 @@ def search(
 ) -> int:
     """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
     from dmlcts.conformance.runner.planning.selection import operators_named
-    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, ranked, search_graphs, write_results
+    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, rank_symptoms, search_graphs, write_results
     from dmlcts.conformance.sequences.graphs.search import Tally
 
     if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
@@ -38,7 +38,7 @@ def search(
     info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress)
     write_results(info, seed, found, complete, out)
     click.echo(_line(found.graphs, found.statuses))
-    for symptom, count in ranked(found):
+    for symptom, count in rank_symptoms(found):
         first = next((failure for failure in found.failures if failure.symptom == symptom), None)
         click.echo(f"{count:6,}  {symptom}" + (f"\n        {first.label}: {first.message}" if first else ""))
     click.echo(f"report: {out / PAGE}")

@@ -53,7 +53,7 @@ def check_file(file: Path) -> None:
 def promises_called(text: str) -> list[Promise]:
     """The promises that a word names: ``api``, an area, a promise, or a pattern; none if it names none."""
     names = set(promises_named(text))
-    return [promise for promise in promises() if promise.name in names]
+    return [promise for promise in promises() if promise.name in names] if names else []
 
 
 def print_list(out: Console, found: Iterable[Promise]) -> None:

@@ -95,7 +95,7 @@ def _search_part(spec: str, seed: int, part: range, names: Sequence[str], second
         backend.close()
 
 
-def ranked(found: Tally) -> list[tuple[str, int]]:
+def rank_symptoms(found: Tally) -> list[tuple[str, int]]:
     """The symptoms with their numbers of graphs: those of graphs first, the most frequent first."""
     return sorted(found.symptoms.items(), key=lambda each: (each[0].endswith(BY_ITSELF), -each[1]))
 
@@ -108,10 +108,12 @@ def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, ou
         "complete": complete,
         "graphs": found.graphs,
         "statuses": dict(sorted(found.statuses.items())),
-        "symptoms": {symptom: count for symptom, count in ranked(found) if not symptom.endswith(BY_ITSELF)},
-        "operators": {symptom: count for symptom, count in ranked(found) if symptom.endswith(BY_ITSELF)},
+        "symptoms": {symptom: count for symptom, count in rank_symptoms(found) if not symptom.endswith(BY_ITSELF)},
+        "operators": {symptom: count for symptom, count in rank_symptoms(found) if symptom.endswith(BY_ITSELF)},
         "nodes": dict(sorted(found.nodes.items())),
-        "failures": [asdict(failure) for symptom, _ in ranked(found) for failure in found.failures if failure.symptom == symptom],
+        "failures": [
+            asdict(failure) for symptom, _ in rank_symptoms(found) for failure in found.failures if failure.symptom == symptom
+        ],
     }
     (out / GRAPHS).mkdir(parents=True, exist_ok=True)
     write_text(out / RESULTS, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
