@@ -54,14 +54,14 @@ class Noted:
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes a dispatch, and notes what it left behind. Raises as the backend does."""
-        said = "ok"
+        answered = "ok"
         try:
             self.backend.run(dispatch)
         except (Rejected, Unsupported, BackendFault) as answer:
-            said = f"{type(answer).__name__} {answer} {getattr(answer, 'code', '')}"
+            answered = f"{type(answer).__name__} {answer} {getattr(answer, 'code', '')}"
             raise
         finally:
-            found = sha256(said.encode())
+            found = sha256(answered.encode())
             for resource in dispatch.resources:
                 found.update(resource)
             self.digests.setdefault(self.case, []).append(found.hexdigest())

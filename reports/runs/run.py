@@ -56,7 +56,7 @@ class Noted:
 class Run:
     """A run, condensed. ``key`` names it in addresses and columns, ``letters`` say how each case ended, and ``noted`` has more of some.
 
-    ``explained`` has for some of these what `dmlcts explain` said of them and those like them.
+    ``explained`` has for some of these what `dmlcts explain` gave for them and those like them.
     """
 
     key: str

@@ -31,7 +31,7 @@
   const plural = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
   const state = (counts) => WORSE.find((status) => counts[status]) ?? "not_run";
   const bad = (counts) => Object.entries(counts).reduce((sum, [status, many]) => sum + (BAD.has(status) ? many : 0), 0);
-  const said = (counts) => WORSE.filter((status) => counts[status]).map((status) => `${number(counts[status])} ${status.replace("_", " ")}`).join(", ");
+  const countsText = (counts) => WORSE.filter((status) => counts[status]).map((status) => `${number(counts[status])} ${status.replace("_", " ")}`).join(", ");
 
   const data = JSON.parse(await inflate(packed));
   const keys = data.runs.map((run) => run.key);
@@ -113,7 +113,7 @@
     const own = counts ?? {};
     cell.className = counts ? state(own) : "missing";
     link.textContent = counts ? SIGNS[state(own)] + (bad(own) ? ` ${number(bad(own))}` : "") : "·";
-    link.title = counts ? `${name}: ${said(own)}` : `${name}: nothing in this data type`;
+    link.title = counts ? `${name}: ${countsText(own)}` : `${name}: nothing in this data type`;
   }
 
   let shown = [];
@@ -181,7 +181,7 @@
         ...row.map((cell, place) => {
           const counts = cell.types?.[type];
           return counts
-            ? make("td", { class: state(counts), title: `${keys[place]}: ${said(counts)}` }, SIGNS[state(counts)] + (bad(counts) ? ` ${number(bad(counts))}` : ""))
+            ? make("td", { class: state(counts), title: `${keys[place]}: ${countsText(counts)}` }, SIGNS[state(counts)] + (bad(counts) ? ` ${number(bad(counts))}` : ""))
             : make("td", { class: "missing" }, "·");
         }),
       ),
@@ -220,7 +220,7 @@
     if (wanted.operator && data.operators[wanted.operator]) {
       const place = keys.indexOf(wanted.run);
       const counts = place >= 0 ? worth(wanted.operator, place) : null;
-      if (counts) parts.push(make("p", {}, `${wanted.run}: ${said(counts)}.`));
+      if (counts) parts.push(make("p", {}, `${wanted.run}: ${countsText(counts)}.`));
       parts.push(byType(wanted.operator));
       const causes = data.causes.map((each, at) => [each, at]).filter(([each]) => each.operators.includes(wanted.operator) && (!wanted.run || each.bad.includes(wanted.run)));
       if (causes.length)

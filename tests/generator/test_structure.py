@@ -27,8 +27,8 @@ def test_a_case_has_its_type_batch_sizes_strides_and_offset() -> None:
         *((name, "packed") for name in ("ATensor", "BTensor", "OutputTensor")),
         ("the offset", "64"),
     }
-    for offset, said in ((0, "0"), (48, "another"), (65_552, "another")):
-        assert ("the offset", said) in structural_conditions(replace(case, offset=offset))
+    for offset, expected in ((0, "0"), (48, "another"), (65_552, "another")):
+        assert ("the offset", expected) in structural_conditions(replace(case, offset=offset))
 
 
 def test_an_optional_tensor_is_absent_or_has_strides() -> None:
@@ -37,7 +37,7 @@ def test_an_optional_tensor_is_absent_or_has_strides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "strides", "said"),
+    ("sizes", "strides", "expected"),
     [
         ((2, 3, 4, 5), None, "packed"),
         ((2, 3, 4, 5), (60, 20, 5, 1), "packed"),
@@ -48,10 +48,12 @@ def test_an_optional_tensor_is_absent_or_has_strides() -> None:
         ((2, 3, 4, 5), (61, 17, 1, 4), "other"),
     ],
 )
-def test_strides_are_said_by_what_a_kernel_has_to_do(sizes: tuple[int, ...], strides: tuple[int, ...] | None, said: str) -> None:
-    assert strides_of(TensorDesc("FLOAT32", sizes, strides)) == said
+def test_strides_are_named_by_what_a_kernel_has_to_do(
+    sizes: tuple[int, ...], strides: tuple[int, ...] | None, expected: str
+) -> None:
+    assert strides_of(TensorDesc("FLOAT32", sizes, strides)) == expected
 
 
-@pytest.mark.parametrize(("size", "said"), [(1, 0), (16, 1), (4096, 1), (2, 2), (15, 2), (17, 2), (1000, 2)])
-def test_a_size_leaves_a_rest_or_none(size: int, said: int) -> None:
-    assert rest_of(size) == RESTS[said]
+@pytest.mark.parametrize(("size", "expected"), [(1, 0), (16, 1), (4096, 1), (2, 2), (15, 2), (17, 2), (1000, 2)])
+def test_a_size_leaves_a_rest_or_none(size: int, expected: int) -> None:
+    assert rest_of(size) == RESTS[expected]

@@ -277,7 +277,7 @@ def _wrong_cases(record: Record, cases: Sequence[Case]) -> Iterator[str]:
         [case.id for case, result, outcome in excluded if outcome and result.status == PASS],
     )
     yield from _list_cases(
-        "said to be excluded by the description, which does not exclude it",
+        "recorded as excluded by the description, which does not exclude it",
         [case.id for case, result, outcome in excluded if result.undeclared and not _is_excluded(case, result.undeclared, outcome)],
     )
 

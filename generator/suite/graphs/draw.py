@@ -47,7 +47,7 @@ _TRIES = 12
 
 @dataclass(slots=True)
 class Rates:
-    """How often, from 0 to 1, a node does what is said."""
+    """How often, from 0 to 1, each of these is true of a node."""
 
     fresh: float = 0.1
     """It reads no output of another, though there are some."""

@@ -7,7 +7,8 @@ since many kinds are alike; at full each kind has all of them, and some pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeVar
 
 from dmlcts.generator.case.build import distinct
@@ -25,23 +26,42 @@ _T = TypeVar("_T")
 
 
 def on_network_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Each kind of dispatch that a network has, cut, with what is unusual."""
-    if not is_beyond("core", most):
-        yield from distinct(_cases(plan, most))
+    """Each kind of dispatch that a network has, cut, with what is unusual. Those of core come first, as two kinds may be alike when they are cut."""
+    if is_beyond("core", most):
+        return
+    every = list(_kinds_with_things(plan))
+    cases = (_core_cases(kind, turn) for turn, kind in enumerate(every))
+    more = () if is_beyond("full", most) else (_full_cases(plan, kind, turn) for turn, kind in enumerate(every))
+    yield from distinct(chain.from_iterable(chain(cases, more)))
 
 
-def _cases(plan: Plan, most: str) -> Iterator[Case]:
-    for turn, (desc, choice) in enumerate(allowed_kinds(plan)):
+@dataclass(frozen=True, eq=False, slots=True)
+class _Kind:
+    """A kind of dispatch, as it is and cut, and the case of each thing that may be unusual of it."""
+
+    desc: OperatorDesc
+    choice: TypeChoice
+    plain: OperatorDesc
+    alone: list[tuple[Unusual, Case]]
+
+
+def _kinds_with_things(plan: Plan) -> Iterator[_Kind]:
+    for desc, choice in allowed_kinds(plan):
         plain = cut_desc(plan, choice, desc)
-        if plain is None:
-            continue
-        things = (*_rests(plan, plain), *unusual_bindings(plan, plain))
-        alone = [(each, case) for each in things if (case := _case(plan, choice, desc, plain, (each,)))]
-        yield from (replace(case, level="core") for _, case in in_turn(alone, turn, table.NETWORK_THINGS))
-        if not is_beyond("full", most):
-            yield from (case for _, case in alone)
-            pairs = tuple(pairs_of([each for each, _ in alone]))
-            yield from filter(None, (_case(plan, choice, desc, plain, pair) for pair in in_turn(pairs, turn, table.NETWORK_PAIRS)))
+        if plain is not None:
+            things = (*_rests(plan, plain), *unusual_bindings(plan, plain))
+            alone = [(each, case) for each in things if (case := _case(plan, choice, desc, plain, (each,)))]
+            yield _Kind(desc, choice, plain, alone)
+
+
+def _core_cases(kind: _Kind, turn: int) -> Iterator[Case]:
+    yield from (replace(case, level="core") for _, case in in_turn(kind.alone, turn, table.NETWORK_THINGS))
+
+
+def _full_cases(plan: Plan, kind: _Kind, turn: int) -> Iterator[Case]:
+    yield from (case for _, case in kind.alone)
+    pairs = in_turn(tuple(pairs_of([each for each, _ in kind.alone])), turn, table.NETWORK_PAIRS)
+    yield from filter(None, (_case(plan, kind.choice, kind.desc, kind.plain, pair) for pair in pairs))
 
 
 def in_turn(every: Sequence[_T], turn: int, count: int) -> list[_T]:

@@ -114,11 +114,11 @@ FORGED: dict[str, tuple[Callable[[Record], Record], str]] = {
     ),
     "a case lacked memory": (
         lambda r: first(r, lambda one: replace(one, status=UNSUPPORTED, undeclared="memory")),
-        "said to be excluded by the description, which does not exclude it: 1 case",
+        "recorded as excluded by the description, which does not exclude it: 1 case",
     ),
     "a case is of a type that is declared": (
         lambda r: first(r, lambda one: replace(one, status=UNSUPPORTED, undeclared="data type")),
-        "said to be excluded by the description, which does not exclude it: 1 case",
+        "recorded as excluded by the description, which does not exclude it: 1 case",
     ),
     "the suite was another": (lambda r: replace(r, manifest=replace(r.manifest, suite_version="9.9")), "the suite was 9.9"),
     "the spec was another": (lambda r: replace(r, manifest=replace(r.manifest, spec_version="abc")), "the spec's promises were abc"),

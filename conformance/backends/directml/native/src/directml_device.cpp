@@ -95,13 +95,13 @@ HRESULT DirectMlDevice::compile_on(dml::IDevice* device, dml::IOperator* op, con
 }
 
 uint32_t DirectMlDevice::highest_feature_level() const {
-    HRESULT said = S_OK;
+    HRESULT code = S_OK;
     // A DLL may refuse a list with levels that are newer than itself: then the list is made shorter.
     for (uint32_t count = static_cast<uint32_t>(std::size(feature_levels)); count; --count) {
         const dml::FeatureLevelsQuery query{count, feature_levels};
         uint32_t highest = 0;
-        said = device_->CheckFeatureSupport(dml::feature_feature_levels, sizeof query, &query, sizeof highest, &highest);
-        if (FAILED(said)) continue;
+        code = device_->CheckFeatureSupport(dml::feature_feature_levels, sizeof query, &query, sizeof highest, &highest);
+        if (FAILED(code)) continue;
         const auto end = feature_levels + count;
         if (std::find(feature_levels, end, highest) == end) {
             throw protocol::Fault("CheckFeatureSupport answered the feature level " + hex(static_cast<HRESULT>(highest)) +
@@ -109,7 +109,7 @@ uint32_t DirectMlDevice::highest_feature_level() const {
         }
         return highest;
     }
-    throw protocol::Fault("CheckFeatureSupport failed with " + hex(said) + ", asked for the highest feature level");
+    throw protocol::Fault("CheckFeatureSupport failed with " + hex(code) + ", asked for the highest feature level");
 }
 
 json::Value DirectMlDevice::describe(const json::Object& further) const {
@@ -118,9 +118,9 @@ json::Value DirectMlDevice::describe(const json::Object& further) const {
     json::Array types;
     for (uint32_t type = 1; type <= std::size(data_types); ++type) {
         BOOL supported = FALSE;
-        const HRESULT said =
+        const HRESULT code =
             device_->CheckFeatureSupport(dml::feature_tensor_data_type_support, sizeof type, &type, sizeof supported, &supported);
-        if (SUCCEEDED(said) && supported) types.push_back(data_types[type - 1]);
+        if (SUCCEEDED(code) && supported) types.push_back(data_types[type - 1]);
     }
     const bool software = d3d12_.software_under_wine;
     json::Object details{{"driver", d3d12_.driver},
