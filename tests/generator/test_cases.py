@@ -70,6 +70,7 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         # and one operand at the place of both.
         "values": choices * 2 * 1 + 3 * 2 + choices * 2 + (2 + choices) * 2 + choices,
         "sizes": choices * 2 + 204 + 315,  # large ones, those on which kernels turn, and plain ones
+        "typical": 79,  # the tile-sized dispatch, with one thing unusual, or two
         "gaps": choices * 3,
         "negative": 282,
         "property": choices * (1 + 3),

@@ -62,7 +62,7 @@ SEQUENCE = operator("FILL_VALUE_SEQUENCE", 104, ValueStart="[0, 7]", ValueDelta=
 def test_every_kind_of_case_is_made_and_valid(filling: Operator) -> None:
     cases = cases_of(filling)
     kinds = Counter(case.kind for case in cases)
-    assert kinds.keys() == {"table", "combination", "sizes", "gaps", "negative", "property", "random", "sequence"}
+    assert kinds.keys() == {"table", "combination", "sizes", "gaps", "negative", "property", "random", "sequence", "typical"}
     assert {case.data_type for case in cases} == {"FLOAT32", "FLOAT16", "INT32", "UINT8"}
     for case in cases:
         assert inputs(case) == {}

@@ -270,6 +270,7 @@ def test_only_the_same_run_goes_on(stopped: Path, tmp_path: Path, capsys: pytest
     manifest = json.loads((stopped / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
     manifest["manifest"]["spec_version"] = "0123"
     (stopped / "results.jsonl").write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+    (stopped / "claim.json").unlink()  # or its hash shows that the results were edited
     assert dmlcts(*CHOSEN, "-o", stopped, "--resume") == 2
     assert "spec_version was '0123'" in capsys.readouterr().err
     assert dmlcts(*CHOSEN, "-o", tmp_path / "none", "--resume") == 2
