@@ -93,7 +93,7 @@ def test_a_network_selects_what_it_dispatches() -> None:
 
 def test_an_unknown_network_is_an_error_that_names_similar_ones() -> None:
     with pytest.raises(
-        UsageError, match="no network 'resnet5' in the census, and no profile of the API .*; similar names: resnet50"
+        UsageError, match=r"no network 'resnet5' in the census, and no profile of the API .*; similar names: resnet50"
     ):
         selection_of(RunOptions(network="resnet5"))
 

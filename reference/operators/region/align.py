@@ -112,8 +112,11 @@ def cross_flags(rows: Array, columns: Array) -> Array:
 
 
 def _elements_at(xp: Any, image: Array, index: Array, axis: int) -> Array:
-    """The elements of each region's image at its own indices along an axis, those at the ends in place of those beyond. Index: (regions, any)."""
-    index = xp.clip(index, 0, image.shape[axis - 4] - 1).astype(xp.int64)
+    """The elements of each region's image at its own indices along an axis, those at the ends in place of those beyond. Index: (regions, any).
+
+    Of a region that is no number any element is as good as another.
+    """
+    index = xp.clip(xp.where(index == index, index, 0), 0, image.shape[axis - 4] - 1).astype(xp.int64)
     index = index[:, None, :, None] if axis == 2 else index[:, None, None, :]
     shape = list(image.shape)
     shape[axis - 4] = index.shape[axis]

@@ -102,7 +102,8 @@ def numbers(xp: Any, line: Line, span: Span) -> tuple[Array, Array, Array]:
         )
 
     def clip_number(number: Array) -> Array:
-        return xp.clip(number, line.least, line.most).astype(xp.int64)
+        known = xp.where(number == number, number, line.least)  # of a region that is no number as few as may be
+        return xp.clip(known, line.least, line.most).astype(xp.int64)
 
     number = clip_number(xp.ceil(ratio))
     low, high = clip_number(xp.ceil(ratio - error)), clip_number(xp.ceil(ratio + error))

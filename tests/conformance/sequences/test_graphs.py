@@ -267,6 +267,21 @@ def test_a_search_keeps_the_simplest_graph_of_each_symptom() -> None:
     assert all([each["desc"]["Type"] for each in failure.graph["nodes"]] == ["ELEMENT_WISE_ADD"] for failure in kept)
 
 
+def test_a_graph_that_no_reference_computes_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(graph: Graph, backend: object) -> None:
+        raise ValueError("the graph does not run")
+
+    monkeypatch.setattr("dmlcts.conformance.sequences.graphs.search.values_on", fail)
+    backend = Changed("ELEMENT_WISE_ADD", lambda array: array + 1 if array.dtype.kind == "f" else array)
+    found = search(backend, backend.describe(), 3, iter(range(12)), ("ELEMENT_WISE_ADD",), 1e12)
+    assert found.failures
+    assert any(len(failure.graph["nodes"]) > 1 for failure in found.failures)
+
+
+def test_a_region_that_is_no_number_breaks_no_reference() -> None:
+    assert graph_outcome(graph_of(5, 841, (), "6_4"), ReferenceBackend(), ReferenceBackend().describe()).status == PASS
+
+
 def test_a_search_in_parts_counts_each_graph_once(tmp_path: Path) -> None:
     told: list[int] = []
     info, found, complete = search_graphs("reference", 4, ("GEMM",), 1e12, 8, 0, 30, lambda tally: told.append(tally.graphs))
