@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from browsers import chromium, needs_browser, playwright
 
 from dmlcts.reports.formats.html import write_html
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, WAIVED, ErrorMap, Manifest, Mismatch, Record, Result
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[dev]")
 Browser, Page = playwright.Browser, playwright.Page
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=f"no browser: none of {', '.join(NAMES)}; name one in CHROMIUM")
+pytestmark = needs_browser
 
 ATTACK = "</script><img src=x onerror=alert(1)> <b>"
 
@@ -82,11 +78,8 @@ def write(folder: Path, *results: Result) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with playwright.sync_playwright() as started:
-        root = getattr(os, "geteuid", lambda: 1)() == 0  # for whom Chromium has no sandbox
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"] if root else [])
-        yield chromium
-        chromium.close()
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def run_files(backend: str, files: Iterable[str], timeout: float) -> int:
 
 
 def exit_code(statuses: Mapping[str, int]) -> int:
-    """0 where every graph passed; 1 where one failed, or none passed; 4 where nothing failed and one is unsupported."""
+    """0 where nothing failed; 1 where a graph failed, or none passed; 4 where nothing failed and one is unsupported."""
     if statuses.get("fail") or statuses.get("error") or not statuses.get("pass"):
         return 1
     return 4 if statuses.get("unsupported") else 0

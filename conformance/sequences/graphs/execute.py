@@ -8,14 +8,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
+from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.execute import dispatch_case, undeclared_outcome
-from dmlcts.conformance.execution.outcome import Outcome, attempt_to
-from dmlcts.conformance.sequences.call_json import call_name
-from dmlcts.conformance.sequences.calls import Perform, Reply
+from dmlcts.conformance.execution.outcome import Outcome
+from dmlcts.conformance.sequences.calls import Perform
 from dmlcts.conformance.sequences.graphs.judge import inputs_of, judge_nodes, judge_outputs
 from dmlcts.conformance.sequences.graphs.script import GraphScript, data_of, script_of
 from dmlcts.conformance.sequences.takes_part import perform_on
+from dmlcts.conformance.sequences.takes_part.replies import replies_to
 from dmlcts.generator.suite.graphs.graph import Graph, Made
 from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
@@ -26,7 +26,10 @@ Array = NDArray[Any]
 def graph_outcome(
     graph: Graph, backend: Backend, info: BackendInfo, timeout: float | None = None, flags: tuple[str, ...] = ()
 ) -> Outcome:
-    """The outcome of a graph: a pass, or what is wrong first. ``timeout`` limits each execution, in seconds."""
+    """The outcome of a graph: a pass, or what is wrong first. ``timeout`` limits each execution, in seconds.
+
+    The evidence of a pass has the number of nodes that were judged (``judged``): the first ones always, a later one where its result is defined.
+    """
     perform = perform_on(backend, timeout)
     if perform is None:
         return Outcome(
@@ -44,7 +47,8 @@ def graph_outcome(
     if outcome.status != PASS:
         return _with_alone(whole, outcome, given, constants, values, backend, info, timeout)
     failure, results = _results(script_of(graph, given, constants, flags), perform)
-    return failure or judge_outputs(graph, given, constants, values, results, info)
+    closed = failure or judge_outputs(graph, given, constants, values, results, info)
+    return replace(closed, evidence=outcome.evidence) if closed.status == PASS else closed
 
 
 def _find_beyond(graph: Graph, info: BackendInfo) -> str:
@@ -99,26 +103,9 @@ def _with_alone(
 
 def _results(script: GraphScript, perform: Perform) -> tuple[Outcome | None, list[Array]]:
     """The outputs of one execution; or the outcome where it was refused, did not complete, or wrote elsewhere."""
-    replies: list[Reply] = []
-    failure = attempt_to(lambda: replies.extend(_complete(perform(script.calls), len(script.calls))))
+    failure, replies = replies_to(script.calls, perform)
     if failure is not None:
         return failure, []
-    for index, (call, reply) in enumerate(zip(script.calls, replies, strict=True)):
-        if reply.unsupported:
-            return Outcome(UNSUPPORTED, reply.unsupported), []
-        if not reply.is_ok:
-            removed = ", and the device was removed" if reply.removed else ""
-            message = (
-                f"call {index} ({call_name(type(call))}) gave {reply.code}{removed}{f': {reply.message}' if reply.message else ''}"
-            )
-            return Outcome(FAIL, message, evidence={"call": index, "code": reply.code}), []
     if problem := script.overwritten(replies):
         return Outcome(FAIL, problem, evidence={"memory": problem}), []
     return None, script.results(replies)
-
-
-def _complete(replies: Sequence[Reply], count: int) -> Sequence[Reply]:
-    """The replies, one a call. Raises BackendFault if there are more or fewer."""
-    if len(replies) != count:
-        raise BackendFault(f"{count} calls were answered with {len(replies)} replies")
-    return replies

@@ -107,6 +107,8 @@ def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, ou
         "seed": seed,
         "complete": complete,
         "graphs": found.graphs,
+        "passed_nodes": found.passed_nodes,
+        "judged": found.judged,
         "statuses": dict(sorted(found.statuses.items())),
         "symptoms": {symptom: count for symptom, count in rank_symptoms(found) if not symptom.endswith(BY_ITSELF)},
         "operators": {symptom: count for symptom, count in rank_symptoms(found) if symptom.endswith(BY_ITSELF)},

@@ -20,7 +20,7 @@ from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.generator.suite.graphs.graph import Graph
 from dmlcts.generator.suite.graphs.graph_json import write_graph
 from dmlcts.generator.suite.graphs.simpler import simplest
-from dmlcts.reports.record.record import FAIL, PASS
+from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
 
 _COUNTS = (1, 2, 3, 3, 5, 5, 8, 8, 12, 20, 40)
@@ -50,9 +50,11 @@ class Failure:
 
 @dataclass(slots=True)
 class Tally:
-    """What a search found: graphs and their nodes by operator, statuses, failures, and how often each symptom occurred."""
+    """What a search found: graphs and their nodes by operator, how many nodes of graphs that passed were judged, statuses, failures, symptoms by number."""
 
     graphs: int = 0
+    passed_nodes: int = 0
+    judged: int = 0
     nodes: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     symptoms: Counter[str] = field(default_factory=Counter)
@@ -61,6 +63,8 @@ class Tally:
     def add(self, other: Tally) -> None:
         """Counts another search too."""
         self.graphs += other.graphs
+        self.passed_nodes += other.passed_nodes
+        self.judged += other.judged
         for name in ("nodes", "statuses", "symptoms"):
             getattr(self, name).update(getattr(other, name))
         for failure in other.failures:
@@ -98,6 +102,8 @@ def search(
     """
     found, known = Tally(), families(info.feature_level)
     for number in numbers:
+        if monotonic() > until:
+            break
         if number < -len(known):
             continue
         label, graph = (
@@ -106,14 +112,15 @@ def search(
         found.graphs += 1
         found.nodes.update(node.desc.type for node in graph.nodes)
         outcome = graph_outcome(graph, backend, info, timeout)
+        if outcome.status == PASS:
+            found.passed_nodes += len(graph.nodes)
+            found.judged += outcome.evidence["judged"]
         found.statuses[outcome.status] += 1
-        if outcome.status not in (PASS, "unsupported"):
+        if outcome.status not in (PASS, UNSUPPORTED):
             symptom = symptom_of(graph, outcome)
             found.symptoms[symptom] += 1
             if sum(known.symptom == symptom for known in found.failures) < _KEPT:
                 found.failures.append(_failure(label, graph, symptom, backend, info, timeout))
-        if monotonic() > until:
-            break
     return found
 
 

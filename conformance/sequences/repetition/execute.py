@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
+from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.answers import answers_of
 from dmlcts.conformance.execution.execute import compare_outputs, undeclared_outcome
 from dmlcts.conformance.execution.memory import stray_writes
-from dmlcts.conformance.execution.outcome import Outcome, attempt_to, result_of
-from dmlcts.conformance.sequences.call_json import call_name
-from dmlcts.conformance.sequences.calls import Call, Reply
+from dmlcts.conformance.execution.outcome import Outcome, result_of
+from dmlcts.conformance.sequences.calls import Reply
 from dmlcts.conformance.sequences.repetition.forms import Held, Repetition, Turn, repetition_of
 from dmlcts.conformance.sequences.script import GUARD, NAN
 from dmlcts.conformance.sequences.takes_part import perform_on
+from dmlcts.conformance.sequences.takes_part.replies import replies_to
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.suite.repetition import copied_output
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, SEQUENCES, UNSUPPORTED, Result
@@ -52,30 +52,8 @@ def sequence_outcome(case: Case, backend: Backend, info: BackendInfo, timeout: f
     for turn in repetition.turns:  # one may be of another operator, which copies what the first gave
         if (excluded := undeclared_outcome(turn.case, info)) is not None:
             return excluded
-    replies: list[Reply] = []
-    failure = attempt_to(lambda: replies.extend(_check_replies(perform(repetition.script.calls), repetition.script.calls)))
-    return failure or _find_refusal(repetition.script.calls, replies) or _judge(repetition, replies, info)
-
-
-def _check_replies(replies: Sequence[Reply], calls: Sequence[Call]) -> Sequence[Reply]:
-    """The replies, one a call. Raises BackendFault if there are more or fewer."""
-    if len(replies) != len(calls):
-        raise BackendFault(f"{len(calls)} calls were answered with {len(replies)} replies")
-    return replies
-
-
-def _find_refusal(calls: Sequence[Call], replies: Sequence[Reply]) -> Outcome | None:
-    """The outcome of the first call that did not succeed, None if all did."""
-    for index, (call, reply) in enumerate(zip(calls, replies, strict=True)):
-        if reply.unsupported:
-            return Outcome(UNSUPPORTED, reply.unsupported)
-        if not reply.is_ok:
-            removed = ", and the device was removed" if reply.removed else ""
-            message = (
-                f"call {index} ({call_name(type(call))}) gave {reply.code}{removed}{f': {reply.message}' if reply.message else ''}"
-            )
-            return Outcome(FAIL, message, evidence={"call": index, "code": reply.code})
-    return None
+    failure, replies = replies_to(repetition.script.calls, perform)
+    return failure or _judge(repetition, replies, info)
 
 
 def _judge(repetition: Repetition, replies: Sequence[Reply], info: BackendInfo) -> Outcome:

@@ -163,20 +163,27 @@ def _chain(data_type: str) -> Graph:
     sketch = Sketch(data_type)
     value = sketch.input(2, 3, 8, 8)
     value = sketch.two("ELEMENT_WISE_ADD", value, sketch.input(2, 3, 8, 8))
-    for operator in ("ELEMENT_WISE_ABS", "ELEMENT_WISE_TANH", "ELEMENT_WISE_NEGATE", "ELEMENT_WISE_EXP"):
-        value = sketch.one(operator, value)
+    value = sketch.one("ELEMENT_WISE_TANH", sketch.one("ELEMENT_WISE_ABS", value))
+    value = sketch.one("ELEMENT_WISE_EXP", sketch.one("ELEMENT_WISE_NEGATE", value))
     return sketch.graph(sketch.two("ELEMENT_WISE_MULTIPLY", value, sketch.input(2, 3, 8, 8)))
 
 
-def _layer_with_activation(layer: str, activation: str, attributes: Json, data_type: str) -> Graph:
+def _convolution_layer(sketch: Sketch) -> Value:
+    return sketch.convolution(sketch.input(2, 3, 6, 6), 4)
+
+
+def _product_layer(sketch: Sketch) -> Value:
+    return sketch.product(sketch.input(1, 2, 8, 16), sketch.input(1, 2, 16, 8))
+
+
+def _sum_layer(sketch: Sketch) -> Value:
+    return sketch.two("ELEMENT_WISE_ADD", sketch.input(2, 3, 8, 8), sketch.input(2, 3, 8, 8))
+
+
+def _with_activation(layer: Callable[[Sketch], Value], activation: str, attributes: Json, data_type: str) -> Graph:
+    """A layer, and an activation behind it that an implementation may fuse."""
     sketch = Sketch(data_type)
-    if layer == "CONVOLUTION":
-        value = sketch.convolution(sketch.input(2, 3, 6, 6), 4)
-    elif layer == "GEMM":
-        value = sketch.product(sketch.input(1, 2, 8, 16), sketch.input(1, 2, 16, 8))
-    else:
-        value = sketch.add(layer, {"ATensor": sketch.input(2, 3, 8, 8), "BTensor": sketch.input(2, 3, 8, 8)})
-    return sketch.graph(sketch.one(activation, value, **attributes))
+    return sketch.graph(sketch.one(activation, layer(sketch), **attributes))
 
 
 def _join_of_slices(data_type: str) -> Graph:
@@ -329,21 +336,20 @@ def _diamond(data_type: str) -> Graph:
     """One value goes two ways and comes together, and is read once more at the end."""
     sketch = Sketch(data_type)
     value = sketch.one("ELEMENT_WISE_TANH", sketch.input(2, 3, 4))
-    ways = [sketch.one(operator, value) for operator in ("ELEMENT_WISE_EXP", "ELEMENT_WISE_NEGATE")]
-    together = sketch.two("ELEMENT_WISE_MULTIPLY", *ways)
+    together = sketch.two("ELEMENT_WISE_MULTIPLY", sketch.one("ELEMENT_WISE_EXP", value), sketch.one("ELEMENT_WISE_NEGATE", value))
     return sketch.graph(sketch.two("ELEMENT_WISE_ADD", together, value), value)
 
 
-_SIGMOID: Json = {}
+_PLAIN: Json = {}
 _LEAKY: Json = {"Alpha": 0.25}
 
 FAMILIES: Mapping[str, Callable[[str], Graph]] = {
     "element-wise chain": _chain,
-    "convolution and RELU": partial(_layer_with_activation, "CONVOLUTION", "ACTIVATION_RELU", _SIGMOID),
-    "convolution and LEAKY_RELU": partial(_layer_with_activation, "CONVOLUTION", "ACTIVATION_LEAKY_RELU", _LEAKY),
-    "GEMM and SIGMOID": partial(_layer_with_activation, "GEMM", "ACTIVATION_SIGMOID", _SIGMOID),
-    "GEMM and TANH": partial(_layer_with_activation, "GEMM", "ACTIVATION_TANH", _SIGMOID),
-    "ADD and RELU": partial(_layer_with_activation, "ELEMENT_WISE_ADD", "ACTIVATION_RELU", _SIGMOID),
+    "convolution and RELU": partial(_with_activation, _convolution_layer, "ACTIVATION_RELU", _PLAIN),
+    "convolution and LEAKY_RELU": partial(_with_activation, _convolution_layer, "ACTIVATION_LEAKY_RELU", _LEAKY),
+    "GEMM and SIGMOID": partial(_with_activation, _product_layer, "ACTIVATION_SIGMOID", _PLAIN),
+    "GEMM and TANH": partial(_with_activation, _product_layer, "ACTIVATION_TANH", _PLAIN),
+    "ADD and RELU": partial(_with_activation, _sum_layer, "ACTIVATION_RELU", _PLAIN),
     "slices, joined": _join_of_slices,
     "joins of one": _join_of_one,
     "other sizes on each edge": _edges_of_other_sizes,

@@ -23,10 +23,8 @@ def show(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_the_file_has_the_bytes_of_a_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plain case, a negative one, and those that send several requests: exactly what the suite writes to a host."""
-    assert show(case, "--frame", str(tmp_path / "frames")) == 0
+def bytes_of_a_run(case: str, host: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """What the suite writes to a host in a run of a case, which passes."""
     sent = bytearray()
     write = process.write_pieces
 
@@ -35,10 +33,17 @@ def test_the_file_has_the_bytes_of_a_run(case: str, tmp_path: Path, monkeypatch:
         write(stream, pieces)  # type: ignore[arg-type]
 
     monkeypatch.setattr(process, "write_pieces", noted)
-    session = Session(RunOptions(), ProcessBackend([sys.executable, "-S", "-E", str(HOST)]))
+    session = Session(RunOptions(), ProcessBackend([sys.executable, "-S", "-E", str(host)]))
     assert session.run(find_case(case)).status == "pass"
     assert session.close() == ""
-    assert (tmp_path / "frames").read_bytes() == bytes(sent)
+    return bytes(sent)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_file_has_the_bytes_of_a_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain case, a negative one, and those that send several requests: exactly what the suite writes to a host."""
+    assert show(case, "--frame", str(tmp_path / "frames")) == 0
+    assert (tmp_path / "frames").read_bytes() == bytes_of_a_run(case, HOST, monkeypatch)
 
 
 SEQUENCE_HOST = HOST.with_name("example_sequence_host.py")
@@ -47,18 +52,7 @@ SEQUENCE_HOST = HOST.with_name("example_sequence_host.py")
 def test_the_file_has_the_bytes_of_a_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = "ELEMENT_WISE_BIT_OR/UINT32/sequence/again/4d"
     assert show(case, "--frame", str(tmp_path / "frames")) == 0
-    sent = bytearray()
-    write = process.write_pieces
-
-    def noted(stream: object, pieces: process.Pieces) -> None:
-        sent.extend(b"".join(pieces))
-        write(stream, pieces)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(process, "write_pieces", noted)
-    session = Session(RunOptions(), ProcessBackend([sys.executable, "-S", "-E", str(SEQUENCE_HOST)]))
-    assert session.run(find_case(case)).status == "pass"
-    assert session.close() == ""
-    assert (tmp_path / "frames").read_bytes() == bytes(sent)
+    assert (tmp_path / "frames").read_bytes() == bytes_of_a_run(case, SEQUENCE_HOST, monkeypatch)
 
 
 def test_a_promise_is_a_sequence_that_a_host_reads_from_a_file(tmp_path: Path) -> None:

@@ -193,6 +193,13 @@ def test_every_node_that_has_a_defined_result_is_judged() -> None:
     assert outcome.evidence == {"judged": 2}
 
 
+def test_a_search_counts_the_nodes_that_were_judged() -> None:
+    backend = ReferenceBackend()
+    found = search(backend, backend.describe(), 9, iter(range(20)), (), 1e12)
+    assert found.passed_nodes == sum(found.nodes.values())
+    assert 0.8 * found.passed_nodes < found.judged < found.passed_nodes
+
+
 def test_bytes_around_an_output_are_looked_at() -> None:
     class Beside(ReferenceBackend):
         def perform(self, calls: list[Call]) -> list[Reply]:
@@ -308,11 +315,11 @@ def test_a_feature_level_has_the_families_whose_operators_it_has() -> None:
 
 
 def test_tallies_add_up() -> None:
-    one, other = Tally(graphs=1), Tally(graphs=2)
+    one, other = Tally(graphs=1, judged=3), Tally(graphs=2, judged=4)
     one.statuses.update(["pass"])
     other.statuses.update(["pass", "fail"])
     one.add(other)
-    assert (one.graphs, one.statuses) == (3, {"pass": 2, "fail": 1})
+    assert (one.graphs, one.judged, one.statuses) == (3, 7, {"pass": 2, "fail": 1})
 
 
 def test_a_failing_search_writes_its_graphs_and_the_command_runs_them_again(
