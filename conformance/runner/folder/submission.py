@@ -22,14 +22,27 @@ from dmlcts.conformance.execution.answers import answers_of
 from dmlcts.conformance.execution.execute import DATA_TYPE, compare_outputs, dispatch_case, undeclared_outcome
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.promises import select_promises
 from dmlcts.conformance.runner.planning.selection import operators_named, selected_cases
+from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.generator.case.case import AGREEMENT, HUGE, REJECTION, RELATION, SEQUENCE, Case
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.reports.claim.claim_json import claim_json
 from dmlcts.reports.claim.submission import CLAIM, INDEX, LARGEST_OUTPUTS, RESULTS, Submission, index_of, sample_of
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, apply_waivers, read_waivers
 from dmlcts.reports.record.labels import checked_record
-from dmlcts.reports.record.record import MEMORY, NOT_RUN, PASS, SEQUENCES, WAIVED, Record, Result, read_record
+from dmlcts.reports.record.record import (
+    API,
+    MEMORY,
+    NOT_RUN,
+    PASS,
+    PROMISE,
+    SEQUENCES,
+    WAIVED,
+    Record,
+    Result,
+    read_record,
+)
 from dmlcts.reports.record.verdict import count_of, lacks_operators
 from dmlcts.reports.record.versions import unlike, what_ran
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -85,6 +98,14 @@ def cases_of(record: Record) -> list[Case]:
             level=manifest.level, basis=manifest.basis, feature_level=manifest.feature_level, operators=_selected_operators(record)
         )
     )
+
+
+def promises_of(record: Record) -> list[Promise]:
+    """The promises of the API that such a run has: all of its level and feature level if it has any. A record without them claims nothing of them."""
+    if all(result.kind != PROMISE for result in record.results):
+        return []
+    manifest = record.manifest
+    return select_promises(RunOptions(level=manifest.level, basis=manifest.basis, feature_level=manifest.feature_level))
 
 
 def sampled_cases(record: Record, cases: Sequence[Case], results_sha256: str) -> list[Case]:
@@ -163,8 +184,10 @@ def verify(submission: Submission, note: Callable[[str], None] = lambda text: No
     if versions or whole:
         return
     note("making the cases that there must be")
-    cases = cases_of(record)
-    yield Check(f"each of {count_of(len(cases), 'case')} has one result", tuple(_wrong_cases(record, cases)))
+    cases, promised = cases_of(record), promises_of(record)
+    yield Check(
+        f"each of {count_of(len(cases) + len(promised), 'case')} has one result", tuple(_wrong_cases(record, cases, promised))
+    )
     sample = sampled_cases(record, cases, digest)
     if submission.index["sample"]:
         note("judging the outputs of the sample")
@@ -259,13 +282,18 @@ def _wrong_waived(record: Record, waivers: Sequence[Waiver]) -> Iterator[str]:
             yield f"{result.case} passed, and a waiver says that it fails: it must be an unexpected pass"
 
 
-def _wrong_cases(record: Record, cases: Sequence[Case]) -> Iterator[str]:
-    """Cases without a result, results without a case, and results that say of their case what it is not."""
+def _wrong_cases(record: Record, cases: Sequence[Case], promised: Sequence[Promise]) -> Iterator[str]:
+    """Cases and promises without a result, results without either, and results that say of their case what it is not."""
     results = {result.case: result for result in record.results}
     info = _info_of(record)
     known = {case.id: case for case in cases}
-    yield from _list_cases("without a result", [case for case in known if case not in results])
-    yield from _list_cases("no case of such a run", [case for case in results if case not in known])
+    api = {promise.id: promise for promise in promised}
+    yield from _list_cases("without a result", [case for case in (*known, *api) if case not in results])
+    yield from _list_cases("no case of such a run", [case for case in results if case not in known and case not in api])
+    yield from _list_cases(
+        "of another kind or feature level than the promise",
+        [case for case, promise in api.items() if case in results and not _is_of_promise(promise, results[case])],
+    )
     both = [(known[case], result) for case, result in results.items() if case in known]
     yield from _list_cases(
         "another operator, data type, kind, basis or feature level than the case has",
@@ -301,6 +329,11 @@ def _info_of(record: Record) -> BackendInfo:
 def _is_of(case: Case, result: Result) -> bool:
     stated = (result.operator, result.data_type, result.kind, result.basis, result.feature_level)
     return stated == (case.operator.name, case.data_type, case.kind, case.basis, case.feature_level)
+
+
+def _is_of_promise(promise: Promise, result: Result) -> bool:
+    stated = (result.operator, result.kind, result.feature_level)
+    return stated == (API, PROMISE, promise.feature_level)
 
 
 def _list_cases(what: str, cases: Sequence[str]) -> Iterator[str]:

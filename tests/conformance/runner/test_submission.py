@@ -14,6 +14,8 @@ import pytest
 from commands import dmlcts
 
 from dmlcts.conformance.runner.folder.submission import verify
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.promises import select_promises
 from dmlcts.reports.claim.submission import (
     INDEX,
     RESULTS,
@@ -23,7 +25,7 @@ from dmlcts.reports.claim.submission import (
     sample_of,
     write_submission,
 )
-from dmlcts.reports.record.record import PASS, UNSUPPORTED, WAIVED, Record, Result, read_record, write_record
+from dmlcts.reports.record.record import API, PASS, PROMISE, UNSUPPORTED, WAIVED, Record, Result, read_record, write_record
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "reports" / "schema" / "submission.schema.json").read_text(encoding="utf-8"))
 
@@ -64,6 +66,28 @@ def test_a_true_one_holds(submitted: Path, capsys: pytest.CaptureFixture[str]) -
     assert (found["ok"], found["outputs"], len(found["checks"])) == (True, min(SAMPLE, found["outputs"]), 8)
     assert found["outputs"] > 20
     jsonschema.validate(read_submission(submitted).index, SCHEMA)
+
+
+def with_promises(record: Record) -> Record:
+    """The record of a run that also held the promises of the API, all of which are kept."""
+    wanted = select_promises(RunOptions(level="core", feature_level=record.manifest.feature_level))
+    kept = tuple(
+        Result(each.id, API, "", PROMISE, "documented", each.feature_level, PASS, repro=f"dmlcts run --case {each.id}")
+        for each in wanted
+    )
+    return replace(
+        record, manifest=replace(record.manifest, selected=len(record.results) + len(kept)), results=(*record.results, *kept)
+    )
+
+
+def test_a_true_one_with_promises_of_the_api_holds(run: Path, tmp_path: Path) -> None:
+    assert remade(with_promises(read_record(run / RESULTS)), tmp_path) == []
+
+
+def test_a_promise_that_was_left_out_is_named(run: Path, tmp_path: Path) -> None:
+    whole = with_promises(read_record(run / RESULTS))
+    found = remade(replace(whole, results=whole.results[:-1]), tmp_path)
+    assert found == [f"without a result: 1 case, {whole.results[-1].case}"]
 
 
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
