@@ -14,12 +14,12 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dmlcts.reports.record.files import write_folder, write_text
-from dmlcts.reports.record.record import ERROR, FAIL, PASS, WAIVED
+from dmlcts.reports.record.record import API, ERROR, FAIL, PASS, WAIVED
 from dmlcts.reports.record.verdict import SYMBOLS, WORDS, count_of, counts_text
 from dmlcts.reports.runs.comparison import LATER, MISSING, Comparison
 from dmlcts.reports.runs.history import FILE as HISTORY
 from dmlcts.reports.runs.history import line_of, write_history
-from dmlcts.reports.runs.runs_json import runs_json
+from dmlcts.reports.runs.runs_json import operators_only, runs_json
 from dmlcts.reports.runs.summary import BAD, summary
 
 DATA, SUMMARY = "runs.json", "summary.md"
@@ -122,7 +122,11 @@ def _cell_title(cell: Mapping[str, Any]) -> str:
 
 def _in_short(data: Mapping[str, Any]) -> list[str]:
     """What a person wants to know first, in sentences."""
-    runs, rows = data["runs"], data["operators"]
+    runs, rows = data["runs"], operators_only(data["operators"])
+    broken = _bad_count(data["operators"][API][-1]) if API in data["operators"] else 0
+    promises = [f"{runs[-1]['key']} breaks {count_of(broken, 'promise')} of the API."] if broken else []
+    if not rows:
+        return promises
     passing = [run["operators"].get(PASS, 0) for run in runs]
     failing = [sum(run["operators"].get(status, 0) for status in BAD) for run in runs]
     has = [sum(number for state, number in run["operators"].items() if state not in (LATER, MISSING)) for run in runs]
@@ -142,7 +146,7 @@ def _in_short(data: Mapping[str, Any]) -> list[str]:
         found.append(f"In {runs[-1]['key']}, avoid or test what you use of {_names(last)}.")
     if always:
         found.append(f"In no run safe: {_names(always)}.")
-    return found
+    return found + promises
 
 
 def _names(operators: Sequence[str]) -> str:

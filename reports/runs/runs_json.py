@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED
+from dmlcts.reports.record.record import API, ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED
 from dmlcts.reports.record.verdict import backend_name, total
 from dmlcts.reports.runs.comparison import Cause, Comparison, cause_text
 from dmlcts.reports.runs.run import Run
@@ -22,6 +22,11 @@ def state_of(counts: Mapping[str, int]) -> str:
     return next((status for status in _ORDER if counts.get(status)), NOT_RUN)
 
 
+def operators_only(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows without the one of the API's promises, which is no operator and is not counted as one."""
+    return {name: row for name, row in rows.items() if name != API}
+
+
 def runs_json(comparison: Comparison, most: int | None = None) -> dict[str, Any]:
     """The comparison as data; of the cases that do not simply pass at most so many, those of the causes with most cases last."""
     order = sorted(range(len(comparison.causes)), key=lambda at: len(comparison.causes[at].cases))
@@ -31,7 +36,10 @@ def runs_json(comparison: Comparison, most: int | None = None) -> dict[str, Any]
     operators = {operator: _row(comparison, operator) for operator in comparison.operators}
     return {
         "format": FORMAT,
-        "runs": [_run(run, [row[place]["state"] for row in operators.values()]) for place, run in enumerate(comparison.runs)],
+        "runs": [
+            _run(run, [row[place]["state"] for row in operators_only(operators).values()])
+            for place, run in enumerate(comparison.runs)
+        ],
         "remarks": list(comparison.remarks),
         "operators": operators,
         "causes": [_cause(cause, comparison) for cause in comparison.causes],

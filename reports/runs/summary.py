@@ -8,6 +8,7 @@ from typing import Any
 from dmlcts.reports.formats.markdown import code, plain
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED
 from dmlcts.reports.record.verdict import SYMBOLS, count_of
+from dmlcts.reports.runs.runs_json import operators_only
 
 BAD = (ERROR, FAIL, UNEXPECTED_PASS, WAIVED)
 
@@ -25,7 +26,7 @@ def summary(data: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from (f"> {plain(remark)}\n" for remark in data["remarks"])
     rows = {name: row for name, row in data["operators"].items() if len({_cell(cell) for cell in row if "counts" in cell}) > 1}
-    yield f"## Operators that differ: {len(rows)} of {len(data['operators'])}"
+    yield f"## Operators that differ: {len(operators_only(rows))} of {len(operators_only(data['operators']))}"
     yield ""
     if rows:
         yield f"| operator | {' | '.join(plain(run['key']) for run in runs)} |"

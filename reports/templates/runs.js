@@ -36,6 +36,7 @@
   const data = JSON.parse(await inflate(packed));
   const keys = data.runs.map((run) => run.key);
   const operators = Object.keys(data.operators);
+  const isOperator = (name) => name !== "api"; // the row of the API's promises
   const rows = [...$("matrix").tBodies[0].rows];
   const types = [...new Set(Object.values(data.operators).flatMap((row) => row.flatMap((cell) => Object.keys(cell.types ?? {}))))].sort();
   const cases = data.cases;
@@ -136,11 +137,12 @@
     }
     for (const row of $("matrix").rows)
       for (const [place] of keys.entries()) row.cells[place + 1].hidden = left() >= 0 && right() >= 0 && place !== left() && place !== right();
-    const one = shown.length === 1;
+    const counted = shown.filter(isOperator).length;
+    const one = counted === 1;
     const what = { "": one ? "differs" : "differ", fails: `${one ? "fails" : "fail"} in some run`, all: "in all" }[wanted.view];
     const two = left() >= 0 && right() >= 0;
     const why = two ? `differ between ${wanted.a} and ${wanted.b}` : wanted.only ? `have cases that fail only in ${wanted.only}` : wanted.q ? "match" : what;
-    $("found").textContent = `${shown.length} of ${plural(operators.length, "operator")} ${why}${wanted.type ? `, in ${wanted.type}` : ""}.`;
+    $("found").textContent = `${counted} of ${plural(operators.filter(isOperator).length, "operator")} ${why}${wanted.type ? `, in ${wanted.type}` : ""}.`;
     detail(jump);
   }
 

@@ -14,10 +14,12 @@ from records import HOSTILE, result, run
 
 from dmlcts.reports.explain.explanation import read_texts
 from dmlcts.reports.record.record import (
+    API,
     ERROR,
     FAIL,
     NOT_RUN,
     PASS,
+    PROMISE,
     UNEXPECTED_PASS,
     UNSUPPORTED,
     WAIVED,
@@ -255,6 +257,20 @@ def test_the_page_names_what_to_use_and_holds_no_markup_of_a_case(tmp_path: Path
     assert "<b>&'" not in page
     assert page.count("</script>") == 1
     jsonschema.validate(json.loads((tmp_path / "runs.json").read_text(encoding="utf-8")), SCHEMA)
+
+
+def test_promises_of_the_api_are_a_row_and_no_operator(tmp_path: Path) -> None:
+    def promise(status: str) -> Result:
+        return replace(result(status, operator=API, data_type=""), case="api/device/a_promise", kind=PROMISE)
+
+    write_runs(compared(release("1.0", result(), promise(PASS)), release("1.1", result(), promise(FAIL))), tmp_path)
+    data = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))
+    assert [cell["state"] for cell in data["operators"][API]] == [PASS, FAIL]
+    assert [run["operators"] for run in data["runs"]] == [{PASS: 1}, {PASS: 1}]
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "1 operator of 1 passes in every run that has them." in page
+    assert "1.1 breaks 1 promise of the API." in page
+    assert "Operators that differ: 0 of 1" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_the_page_holds_no_more_cases_than_it_can_and_says_so() -> None:
