@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from browsers import chromium, needs_browser, playwright
 from dmlcts.reports.formats.html import write_html
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, WAIVED, ErrorMap, Manifest, Mismatch, Record, Result
 
-Browser, Page = playwright.Browser, playwright.Page
+Browser, Page, expect = playwright.Browser, playwright.Page, playwright.expect
 
 pytestmark = needs_browser
 
@@ -115,7 +116,7 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 def listed(page: Page, text: str) -> None:
     """Waits until the line above the list of cases starts so."""
-    page.wait_for_function("text => document.getElementById('found').textContent.startsWith(text)", arg=text)
+    expect(page.locator("#found")).to_have_text(re.compile(f"^{re.escape(text)}"))
 
 
 def top(page: Page, selector: str) -> float:
@@ -170,7 +171,7 @@ def test_nothing_scrolls_sideways_and_axe_finds_nothing(
     page = opened(request.getfixturevalue(which) + search, width, color_scheme=scheme)
     page.wait_for_selector("#groups .case")
     page.evaluate("for (const e of document.querySelectorAll('.failing .group, #groups .case:nth-child(-n+4)')) e.open = true")
-    page.wait_for_function("[...document.querySelectorAll('.case[open]')].every(e => e.querySelector('.whole'))")
+    expect(page.locator(".case[open]:not(:has(.whole))")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     found = axe.run(page).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []

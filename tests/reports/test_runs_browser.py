@@ -15,7 +15,8 @@ from dmlcts.reports.runs.comparison import compare_runs
 from dmlcts.reports.runs.page import write_runs
 from dmlcts.reports.runs.run import condense, in_order, name_runs
 
-Browser, Page = playwright.Browser, playwright.Page
+# `expect` and not `wait_for_function`, which evaluates a string: the page forbids that.
+Browser, Page, expect = playwright.Browser, playwright.Page, playwright.expect
 
 pytestmark = needs_browser
 
@@ -166,10 +167,10 @@ def test_a_choice_is_in_the_address_and_back_undoes_it(opened: Callable[..., Pag
     page.locator("#q").press_sequentially("gemm", delay=50)
     assert page.url.endswith("#q=gemm&view=all")
     page.go_back()
-    page.wait_for_function("document.getElementById('q').value === ''")
+    expect(page.locator("#q")).to_have_value("")
     assert len(operators(page)) == 6
     page.go_back()
-    page.wait_for_function("document.getElementById('view').value === ''")
+    expect(page.locator("#view")).to_have_value("")
     assert len(operators(page)) == 3
 
 
@@ -200,7 +201,7 @@ def test_arrow_keys_move_within_the_matrix_over_hidden_rows(opened: Callable[...
         page.keyboard.press(key)
     assert page.evaluate("document.activeElement.title") == "1.8.0: 1 fail"
     page.keyboard.press("Enter")
-    page.wait_for_function("document.getElementById('one-title').textContent === 'GEMM in 1.8.0'")
+    expect(page.locator("#one-title")).to_have_text("GEMM in 1.8.0")
     assert page.locator("#matrix a[tabindex='0']").count() == 1
 
 
