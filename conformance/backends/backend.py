@@ -175,3 +175,22 @@ class Backend(Protocol):
     def close(self) -> None:
         """Releases resources. Called once, at the end."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """An implementation that other machines have: here is its description alone, and nothing can be run. ``performs`` says whether it performs sequences itself."""
+
+    info: BackendInfo
+    performs: bool
+
+    def describe(self) -> BackendInfo:
+        """The description that it gave there."""
+        return self.info
+
+    def run(self, dispatch: Dispatch) -> None:
+        """Raises BackendFault: it is not here."""
+        raise BackendFault(f"{self.info.name} is on another machine")
+
+    def close(self) -> None:
+        """Nothing is open here."""

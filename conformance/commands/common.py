@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial, wraps
 from math import isfinite
 from pathlib import Path
 from threading import Thread
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from dmlcts.conformance.runner.workers.cluster.address import Cluster
     from dmlcts.generator.case.case import Case
     from dmlcts.spec.model.operator import Operator
 
@@ -40,15 +42,57 @@ processes_option = click.option(
     "-n", "processes", type=click.IntRange(0), default=0, show_default=True, help="processes; 0 runs everything in this one"
 )
 
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds ``--cluster`` and ``--resource`` to a command with ``processes``, which gets them as ``cluster``: the workers to use, None for this machine."""
+
+    @wraps(command)
+    def with_cluster(*arguments: Any, cluster: str, resource: str, **given: Any) -> Any:
+        return command(*arguments, cluster=cluster_of(cluster, resource, given["processes"]), **given)
+
+    with_address = click.option(
+        "--cluster",
+        default="",
+        metavar="ADDRESS",
+        help="run on the workers of this scheduler of dask.distributed, such as tls://lab:8786 (docs/cluster.md)",
+    )
+    with_resource = click.option(
+        "--resource",
+        default="adapter",
+        show_default=True,
+        metavar="NAME",
+        help="with --cluster: use the workers that offer this resource",
+    )
+    return with_address(with_resource(with_cluster))
+
+
+def cluster_of(address: str, resource: str, processes: int) -> Cluster | None:
+    """The cluster that a user named; None if none was. Raises UsageError for an unsafe address, or processes of this machine besides."""
+    from dmlcts.conformance.runner.planning.options import UsageError
+    from dmlcts.conformance.runner.workers.cluster.address import Cluster
+
+    if address and processes:
+        raise UsageError("-n is about processes of this machine, and with --cluster the workers run all: leave one of the two out")
+    return Cluster(address, resource) if address else None
+
+
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
 @contextmanager
-def mapper(processes: int) -> Iterator[Mapper]:
-    """``map`` in this process (0) or in others, results in order. In others, functions travel by name, arguments and results pickled.
+def mapper(processes: int, cluster: Cluster | None = None) -> Iterator[Mapper]:
+    """``map`` in this process (0), in others, or in the workers of a cluster, results in order. Elsewhere, functions travel by name, arguments and results pickled.
 
-    The others end with this one, even if it is killed.
+    Processes end with this one, even if it is killed. Raises as ``connect`` and ``check_likeness`` of conformance/runner/workers/cluster/crew.
     """
+    if cluster is not None:
+        from dmlcts.conformance.runner.workers.cluster.crew import connect
+        from dmlcts.conformance.runner.workers.cluster.part import call_alike
+
+        with connect(cluster) as crew:
+            here = crew.check_likeness()
+            yield lambda function, work: crew.map(partial(call_alike, here, function), work)
+        return
     if not processes:
         yield map
         return

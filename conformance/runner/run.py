@@ -21,6 +21,9 @@ from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.conformance.runner.planning.selection import Selection, no_case
 from dmlcts.conformance.runner.screen.progress import Progress
+from dmlcts.conformance.runner.workers.cluster.address import Cluster
+from dmlcts.conformance.runner.workers.cluster.crew import Crew, connect
+from dmlcts.conformance.runner.workers.cluster.pool import ClusterPool
 from dmlcts.conformance.runner.workers.late_failure import LateFailure
 from dmlcts.conformance.runner.workers.pool import Pool
 from dmlcts.conformance.runner.workers.search import work_of
@@ -41,27 +44,35 @@ def run(options: RunOptions, processes: int, progress: Progress, command: Sequen
 
 @contextlib.contextmanager
 def run_selected(
-    options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = (), resume: bool = False
+    options: RunOptions,
+    processes: int,
+    progress: Progress,
+    command: Sequence[str] = (),
+    resume: bool = False,
+    cluster: Cluster | None = None,
 ) -> Iterator[Record]:
     """Runs the cases that ``options`` select and yields the record, also after an interruption.
 
-    ``processes`` 0 runs in this process, N in N worker processes. Inside the context, the output folder belongs to this run: an older run's
+    ``processes`` 0 runs in this process, N in N worker processes; where there is a ``cluster``, its workers run the cases. Inside the context, the output folder belongs to this run: an older run's
     reports are removed, and it holds the journal until the caller has written the reports and calls ``journal.end``. ``resume`` goes on with
     the run in the output folder: cases that have a result are not run again. From before the backend is opened, an older run's results do not
     count as the folder's any more, so that those of a run that does not start cannot be taken for its own.
 
     Raises:
         UsageError: no case is selected, the backend reports a lower feature level than is asked for, level huge in several processes, the output
-            folder is in use, not a run's, or not writable, or the run in it cannot be resumed.
-        BackendUnavailable: the backend cannot be started. WaiverError: the waiver file is wrong.
+            folder is in use, not a run's, or not writable, the run in it cannot be resumed, or the workers of the cluster are not like this machine.
+        BackendUnavailable: the backend cannot be started, or the cluster is out of reach. WaiverError: the waiver file is wrong.
     """
     if is_in_process(options.backend):
         processes = max(processes, 1)  # foreign code must not be able to end the controlling process
-    _check(options, processes, resume)
+    _check(options, processes, resume, cluster)
     with contextlib.ExitStack() as stack:
-        opened = _open(options, resume, stack)
-        pool = None
-        if processes:
+        opened = _open(options, resume, stack, cluster)
+        pool: Pool | ClusterPool | None = None
+        if opened.crew is not None:
+            processes = opened.crew.slots
+            pool = stack.enter_context(ClusterPool(opened.selection, opened.crew, opened.session))
+        elif processes:
             _print(opened.session.close())  # workers open their own, and a device may allow only one user
             pool = stack.enter_context(Pool(opened.selection, processes, opened.session))
         begun = _begin(opened, progress, processes, command, resume)
@@ -73,11 +84,12 @@ def run_selected(
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A run whose backend is open: its options with the feature level that counts, and what they select."""
+    """A run whose backend is open: its options with the feature level that counts, what they select, and the cluster that has the backend, if one does."""
 
     options: RunOptions
     session: Session
     selection: Selection
+    crew: Crew | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +107,10 @@ class _Begun:
         journal.write_manifest(self.folder, with_version(self.manifest, self.opened.selection.operators))
 
 
-def _check(options: RunOptions, processes: int, resume: bool) -> None:
+def _check(options: RunOptions, processes: int, resume: bool, cluster: Cluster | None) -> None:
     """Refuses what cannot be run, before anything is changed. Raises UsageError."""
+    if cluster:
+        _check_for_cluster(options)
     if options.level == HUGE and processes > 1:
         raise UsageError("cases of level huge need gigabytes each: run them one at a time, without -n or with -n 1")
     if resume and not Path(options.out).is_dir():
@@ -105,8 +119,18 @@ def _check(options: RunOptions, processes: int, resume: bool) -> None:
         raise no_case(options)
 
 
-def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack) -> _Opened:
-    """Claims the output folder, sets an older run aside, and opens the backend."""
+def _check_for_cluster(options: RunOptions) -> None:
+    """Refuses what cannot be run on a cluster. Raises UsageError."""
+    if options.level == HUGE:
+        raise UsageError("cases of level huge need a machine's memory each: run them without --cluster")
+    if is_in_process(options.backend):
+        raise UsageError(
+            f"{options.backend} would run in the worker's own process, whose death costs its other cases too: use python: with --cluster"
+        )
+
+
+def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack, cluster: Cluster | None) -> _Opened:
+    """Claims the output folder, sets an older run aside, and opens the backend, or asks the cluster to describe it."""
     out = Path(options.out)
     older = out.is_dir()
     if older:
@@ -114,14 +138,16 @@ def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack) -> _Op
     if older and not resume:
         with _write_output(out):
             journal.set_aside(out)
-    session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
+    crew = stack.enter_context(connect(cluster)) if cluster else None
+    backend = crew.describe(options.backend) if crew else opened_to_describe(options.backend)
+    session = stack.enter_context(Session(options, backend))
     options = replace(options, feature_level=reported_level(options.feature_level, session.info))
     selection = without_foreign_promises(work_of(options), session)
     if not (options.cases or options.case_files or selection.has_case()):  # of the backend's feature level
         raise no_case(options)
     if not older:
         stack.enter_context(claim_folder(out))
-    return _Opened(options, session, selection)
+    return _Opened(options, session, selection, crew)
 
 
 def without_foreign_promises(selection: Selection, session: Session) -> Selection:
@@ -148,7 +174,7 @@ def _begin(opened: _Opened, progress: Progress, processes: int, command: Sequenc
     return _Begun(opened, manifest, folder, plan, Worker(session, selection, folder, "main"))
 
 
-def _execute(run: _Begun, progress: Progress, pool: Pool | None) -> bool:
+def _execute(run: _Begun, progress: Progress, pool: Pool | ClusterPool | None) -> bool:
     """Carries out the plan, here or in the pool. Returns whether Ctrl-C interrupted it."""
     try:
         with progress:
@@ -165,7 +191,7 @@ def _execute(run: _Begun, progress: Progress, pool: Pool | None) -> bool:
     return False
 
 
-def _close(run: _Begun, pool: Pool | None, interrupted: bool) -> bool:
+def _close(run: _Begun, pool: Pool | ClusterPool | None, interrupted: bool) -> bool:
     """Closes the backend, whose late failure counts for a case, and the pool. Returns whether Ctrl-C came meanwhile."""
     session, plan = run.opened.session, run.plan
     try:

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dmlcts.conformance.commands.common import cluster_options
 from dmlcts.generator.case.case import LEVELS
 
 if TYPE_CHECKING:
+    from dmlcts.conformance.runner.workers.cluster.address import Cluster
     from dmlcts.reports.record.record import Record
+
+_PROCESSES = 2
+"""Processes of a run on this machine, unless others are asked for."""
 
 PAGE = "page"
 """The folder of the page, beside those of the releases."""
@@ -26,6 +31,7 @@ class Plan:
     level: str
     basis: str
     processes: int
+    cluster: Cluster | None
     waivers: tuple[Path, ...]
     out: Path
 
@@ -37,7 +43,8 @@ class Plan:
 @click.option(
     "--basis", type=click.Choice(["documented", "measured"]), default="measured", show_default=True, help="as of `dmlcts run`"
 )
-@click.option("-n", "processes", type=click.IntRange(0), default=2, show_default=True, help="processes of a run")
+@click.option("-n", "processes", type=click.IntRange(0), help="processes of a run  [default: 2; none with --cluster]")
+@cluster_options
 @click.option(
     "--waivers", multiple=True, type=click.Path(path_type=Path, exists=True), help="a YAML file of known failures; may be repeated"
 )
@@ -55,7 +62,8 @@ def command(
     versions: str,
     level: str,
     basis: str,
-    processes: int,
+    processes: int | None,
+    cluster: Cluster | None,
     waivers: tuple[Path, ...],
     out: Path,
     only_list: bool,
@@ -79,7 +87,7 @@ def command(
         for release, (wheel, _) in WHEELS.items():
             click.echo(f"{release:8} from onnxruntime-directml {wheel}")
         return
-    plan = Plan(operators, level, basis, processes, waivers, out)
+    plan = Plan(operators, level, basis, _PROCESSES if processes is None else processes, cluster, waivers, out)
     codes: dict[str, int] = {}
     for release in releases_named(versions):
         try:
@@ -147,8 +155,7 @@ def run_release(release: str, backend: str, plan: Plan) -> int:
         plan.level,
         "--basis",
         plan.basis,
-        "-n",
-        str(plan.processes),
+        *_where(plan),
     ]
     words += [part for file in plan.waivers for part in ("--waivers", str(file))] + ["--out", str(folder), "--quiet"]
     program = [sys.executable, "-P", "-m", "dmlcts.conformance.commands.start"]  # -P: no module of the current folder
@@ -156,6 +163,13 @@ def run_release(release: str, backend: str, plan: Plan) -> int:
     if state == _STOPPED and (code := subprocess.run([*program, *words, "--resume"], check=False).returncode) != 2:
         return code
     return subprocess.run([*program, *words], check=False).returncode
+
+
+def _where(plan: Plan) -> list[str]:
+    """The options of ``dmlcts run`` that say where the cases run."""
+    if plan.cluster is None:
+        return ["-n", str(plan.processes)]
+    return ["--cluster", plan.cluster.address, "--resource", plan.cluster.resource]
 
 
 _COMPLETE, _STOPPED, _NONE = "complete", "stopped", "none"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dmlcts.conformance.commands.common import Seconds
+from dmlcts.conformance.commands.common import Seconds, cluster_options
 from dmlcts.conformance.runner.screen.terminal import console
 from dmlcts.generator.case.case import LEVELS
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.conformance.runner.signals import StopSignal
+    from dmlcts.conformance.runner.workers.cluster.address import Cluster
+    from dmlcts.reports.explain.explanation import Explanation
     from dmlcts.reports.record.record import Record
 
 OUT, OUT_OF_CASES = "results", "results-case"
@@ -105,6 +108,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
     "-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id: 'ROUND and not negative'"
 )
 @processes_option
+@cluster_options
 @click.option(
     "--network",
     "--profile",
@@ -169,6 +173,7 @@ def command(
     operators: tuple[str, ...],
     more_operators: tuple[str, ...],
     processes: int,
+    cluster: Cluster | None,
     quiet: bool,
     out: str | None,
     require: tuple[str, ...],
@@ -209,7 +214,7 @@ def command(
     by_name = bool(given["cases"] or given["case_files"])
     folder = out or (OUT_OF_CASES if by_name else OUT)
     options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
-    record, stopped = run_and_report(options, processes, terminal, quiet, resume, simplify=not no_simplify)
+    record, stopped = run_and_report(options, processes, terminal, quiet, resume, simplify=not no_simplify, cluster=cluster)
     if not by_name and (hint := more_to_run(record.manifest)):
         terminal.print(hint, style="dim")
     if gone:
@@ -227,6 +232,7 @@ def run_and_report(
     *,
     endless: bool = False,
     simplify: bool = False,
+    cluster: Cluster | None = None,
 ) -> tuple[Record, StopSignal]:
     """Runs what options describe, writes the reports to the output folder, and prints the summary.
 
@@ -238,7 +244,6 @@ def run_and_report(
     from dmlcts.conformance.commands.results.supplement import SpecSupplement
     from dmlcts.conformance.runner.exit_code import EXIT_INTERRUPTED
     from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
-    from dmlcts.conformance.runner.explaining.simplest import with_simplest
     from dmlcts.conformance.runner.folder import journal
     from dmlcts.conformance.runner.run import command_line, run_selected
     from dmlcts.conformance.runner.screen.progress import Progress
@@ -248,7 +253,7 @@ def run_and_report(
     folder = Path(options.out)
     with as_interrupt() as stopped:
         try:
-            with run_selected(options, processes, Progress(terminal, quiet, endless), command_line(), resume) as record:
+            with run_selected(options, processes, Progress(terminal, quiet, endless), command_line(), resume, cluster) as record:
                 explanations = explain(record, MOST_OPERATORS)
                 write_all(record, folder, SpecSupplement(record.manifest.level), explanations)
                 journal.end(folder)
@@ -259,12 +264,24 @@ def run_and_report(
             raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
         if simplify and not record.manifest.interrupted:
             with suppress(KeyboardInterrupt, BackendUnavailable, BackendFault):  # the reports lie there already
-                simpler = with_simplest(explanations, options.backend)
+                simpler = simplest_of(explanations, options.backend, cluster)
                 if any(each.simplest for each in simpler):
                     explanations = simpler
                     write_all(record, folder, SpecSupplement(record.manifest.level), explanations)
     print_summary(record, terminal, folder, explanations)
     return record, stopped
+
+
+def simplest_of(explanations: Sequence[Explanation], backend: str, cluster: Cluster | None) -> list[Explanation]:
+    """The explanations with what their plainest cases come down to, found where the backend is. Raises BackendUnavailable."""
+    from dmlcts.conformance.runner.explaining.simplest import with_simplest
+    from dmlcts.conformance.runner.workers.cluster.crew import connect
+
+    if cluster is None:
+        return with_simplest(explanations, backend)
+    with connect(cluster) as crew:
+        found: list[Explanation] = crew.call(with_simplest, explanations, backend)
+        return found
 
 
 def changed_cases(older: Path, options: RunOptions, processes: int, terminal: Console) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
+from dmlcts.conformance.commands.common import cluster_options, json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, track_work
 from dmlcts.conformance.faults.hunt.hunt import Cost
@@ -21,6 +21,7 @@ from dmlcts.conformance.faults.interactions.planting import spread_numbers
 from dmlcts.conformance.faults.interactions.shares import as_json as shares_as_json
 from dmlcts.conformance.faults.interactions.shares import page, tables, too_few
 from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.runner.workers.cluster.address import Cluster
 from dmlcts.generator.case.case import to_json
 from dmlcts.reports.record.files import write_text
 from dmlcts.spec.writing.files import writing_to
@@ -59,6 +60,7 @@ _ENOUGH = 200
 )
 @json_option
 @processes_option
+@cluster_options
 def command(
     operators: tuple[str, ...],
     count: int,
@@ -70,6 +72,7 @@ def command(
     table_file: Path | None,
     as_json: bool,
     processes: int,
+    cluster: Cluster | None,
 ) -> None:
     """Hunts faults that need two or three conditions at once: on sizes, strides, ranks, attributes, offsets, data.
 
@@ -83,7 +86,7 @@ def command(
     work = list(spread_numbers(operators_of(operators), count).items())
     fates: list[Fate] = []
     costs: dict[str, Cost] = {}
-    with mapper(processes) as mapped:
+    with mapper(processes, cluster) as mapped:
         for some, spent in track_work(mapped, partial(_hunt, seed, level, basis, by_rules), work):
             fates += some
             add_costs(costs, spent)

@@ -9,9 +9,10 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
+from dmlcts.conformance.commands.common import cluster_options, json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults.common import track_work
 from dmlcts.conformance.faults.hunt.graphs import GraphHunt, hunt_graphs, plan_hunts
+from dmlcts.conformance.runner.workers.cluster.address import Cluster
 
 
 @click.command("graphs")
@@ -34,7 +35,8 @@ from dmlcts.conformance.faults.hunt.graphs import GraphHunt, hunt_graphs, plan_h
 @click.option("--seed", type=click.IntRange(0), default=11, show_default=True, metavar="S", help="of the graphs and the conditions")
 @json_option
 @processes_option
-def command(graphs: int, count: int, seed: int, as_json: bool, processes: int) -> None:
+@cluster_options
+def command(graphs: int, count: int, seed: int, as_json: bool, processes: int, cluster: Cluster | None) -> None:
     """Plants faults in what composes graphs, and legal variations. A fault is found if one of the graphs fails.
 
     A fault that changes no byte of any graph does not count.
@@ -42,7 +44,7 @@ def command(graphs: int, count: int, seed: int, as_json: bool, processes: int) -
     \b
     Exit codes: 0 every fault that counts is found, and nothing that is legal; 1 otherwise; 2 usage error.
     """
-    with mapper(processes) as mapped:
+    with mapper(processes, cluster) as mapped:
         hunts = list(track_work(mapped, partial(hunt_graphs, seed, graphs, ()), plan_hunts(seed, count)))
     if as_json:
         print_json([asdict(hunt) for hunt in hunts])

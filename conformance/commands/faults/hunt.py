@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
+from dmlcts.conformance.commands.common import cluster_options, json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults.advice import advice
 from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, planted_in, track_work
@@ -22,6 +22,7 @@ from dmlcts.conformance.faults.hunt.hunt import Cost, Hunt, hunt, hunt_by_kind, 
 from dmlcts.conformance.faults.hunt.subsumption import is_stale, left_out
 from dmlcts.conformance.faults.hunt.table import costs_table
 from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.runner.workers.cluster.address import Cluster
 
 _everything_option = click.option(
     "--all", "everything", is_flag=True, help="also what is found whenever another fault is, and what is no fault"
@@ -38,6 +39,7 @@ _everything_option = click.option(
 @click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @json_option
 @processes_option
+@cluster_options
 def hunt_command(
     operators: tuple[str, ...],
     expression: str,
@@ -48,6 +50,7 @@ def hunt_command(
     listed: bool,
     as_json: bool,
     processes: int,
+    cluster: Cluster | None,
 ) -> None:
     """Counts the planted faults that the suite finds: runs each mutant of the reference until a case fails.
 
@@ -61,7 +64,7 @@ def hunt_command(
         common.check_reviewed()
     work, skipped = _choose(operators_of(operators, shard), expression, basis, everything)
     hunts, costs = [], dict[str, Cost]()
-    with mapper(processes) as mapped:
+    with mapper(processes, cluster) as mapped:
         found = track_work(mapped, partial(_hunt, hunt, level, basis), list(work.items()))
         for labels, (kills, spent) in zip(work.values(), found, strict=True):
             hunts += [Hunt(find_mutant(mutant), kill) for mutant, kill in zip(labels, kills, strict=True)]
@@ -82,14 +85,22 @@ def hunt_command(
 @common.shard_option
 @click.option("--count", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="faults an operator")
 @processes_option
+@cluster_options
 def by_kind_command(
-    operators: tuple[str, ...], expression: str, level: str, basis: str, shard: str, count: int, processes: int
+    operators: tuple[str, ...],
+    expression: str,
+    level: str,
+    basis: str,
+    shard: str,
+    count: int,
+    processes: int,
+    cluster: Cluster | None,
 ) -> None:
     """Hunts some faults of each operator, drawn by a seed, with each kind of case alone: what each kind finds, and what it costs."""
     work, _ = _choose(operators_of(operators, shard), expression, basis, everything=False)
     sample = [(name, _draw(name, labels, count)) for name, labels in work.items()]
     costs = dict[str, Cost]()
-    with mapper(processes) as mapped:
+    with mapper(processes, cluster) as mapped:
         for spent in track_work(mapped, partial(_hunt, hunt_by_kind, level, basis), sample):
             add_costs(costs, spent)
     click.echo(f"Up to {count} faults of each operator, drawn by the seed {SEED}, each hunted with every kind of case alone.")

@@ -11,11 +11,12 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
+from dmlcts.conformance.commands.common import cluster_options, json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults.common import operators_of, track_work
 from dmlcts.conformance.faults.legal.legal import FalseAlarm, false_alarms
 from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.runner.workers.cluster.address import Cluster
 
 
 @click.command("legal")
@@ -26,7 +27,17 @@ from dmlcts.conformance.runner.planning.options import UsageError
 @common.shard_option
 @json_option
 @processes_option
-def command(operators: tuple[str, ...], expression: str, level: str, basis: str, shard: str, as_json: bool, processes: int) -> None:
+@cluster_options
+def command(
+    operators: tuple[str, ...],
+    expression: str,
+    level: str,
+    basis: str,
+    shard: str,
+    as_json: bool,
+    processes: int,
+    cluster: Cluster | None,
+) -> None:
     """Runs every case on legal variations of the reference: sums in another order, fused multiply-add, a last bit that depends on the desc.
 
     \b
@@ -34,7 +45,7 @@ def command(operators: tuple[str, ...], expression: str, level: str, basis: str,
     """
     common.matching_labels(expression)
     names = operators_of(operators, shard)
-    with mapper(processes) as mapped:
+    with mapper(processes, cluster) as mapped:
         alarmed = dict(zip(names, track_work(mapped, partial(_alarms, level, basis, expression), names), strict=True))
     if expression and not any(count for count, _ in alarmed.values()):
         raise UsageError(f"no legal variation matches '{expression}'")

@@ -11,12 +11,13 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
+from dmlcts.conformance.commands.common import cluster_options, json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults.common import operators_of, track_work
 from dmlcts.conformance.faults.beyond.sequences import FAULTS, LEGAL
 from dmlcts.conformance.faults.hunt.sequences import SequenceHunt, hunt_sequences
 from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.runner.workers.cluster.address import Cluster
 
 
 @click.command("sequences")
@@ -25,7 +26,10 @@ from dmlcts.conformance.runner.planning.options import UsageError
 @common.level_option
 @json_option
 @processes_option
-def command(operators: tuple[str, ...], expression: str, level: str, as_json: bool, processes: int) -> None:
+@cluster_options
+def command(
+    operators: tuple[str, ...], expression: str, level: str, as_json: bool, processes: int, cluster: Cluster | None
+) -> None:
     """Plants faults in what performs sequences, and legal variations. A fault is found if a case of one of the operators fails.
 
     \b
@@ -36,7 +40,7 @@ def command(operators: tuple[str, ...], expression: str, level: str, as_json: bo
     if not labels:
         raise UsageError(f"no fault of sequences matches '{expression}'; known: {', '.join((*FAULTS, *LEGAL))}")
     names = operators_of(operators)
-    with mapper(processes) as mapped:
+    with mapper(processes, cluster) as mapped:
         every = list(chain.from_iterable(track_work(mapped, partial(hunt_sequences, level, labels), names)))
     shown = [_sum_up([hunt for hunt in every if hunt.label == label]) for label in labels]
     if as_json:

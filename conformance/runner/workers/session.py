@@ -64,34 +64,39 @@ class Session:
 
     def run(self, case: Case | Promise) -> Result:
         """Runs one case of any kind, or a promise of the API, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
+        result, cause = self._measure(case)
+        if cause is None or self.causes is None:
+            return self.settle(result)
+        judged = self._judge(result, self.waivers)  # short if a case before has the same status for the same cause
+        first = self.causes.first(result.operator, replace(cause, case=result.case, status=judged.status))
+        return self._with_command(judged if first == result.case else like_another(judged, first))
+
+    def measure(self, case: Case | Promise) -> Result:
+        """The result of one case as ``run`` gives it, before ``settle``, which another process may do. Raises ValueError once closed."""
+        return self._measure(case)[0]
+
+    def _measure(self, case: Case | Promise) -> tuple[Result, Cause | None]:
         if self.backend is None:
             raise ValueError("the session is closed")
         if self.traced is None:
-            return self._run(case, self.backend)
+            return self._execute(case, self.backend)
         self.traced.begin()
-        result = self._run(case, self.backend)
+        result, cause = self._execute(case, self.backend)
         of_many = isinstance(case, Promise) or case.expect in (RELATION, AGREEMENT, SEQUENCE)
-        return replace(result, paths=self.traced.distinct() if of_many else self.traced.first())
+        return replace(result, paths=self.traced.distinct() if of_many else self.traced.first()), cause
 
-    def _run(self, case: Case | Promise, backend: Backend) -> Result:
+    def _execute(self, case: Case | Promise, backend: Backend) -> tuple[Result, Cause | None]:
+        """The result of a case, and, of a drawn one that failed, the cause."""
         if isinstance(case, Promise):
-            return self.settle(execute_promise(case, backend, self.options.timeout))
+            return execute_promise(case, backend, self.options.timeout), None
         if case.expect in (RELATION, AGREEMENT):
             examples = EXAMPLES[self.options.level]
-            return self.settle(execute_property(case, backend, self.info, self.options.timeout, examples, self.options.seed))
+            return execute_property(case, backend, self.info, self.options.timeout, examples, self.options.seed), None
         if case.kind == DRAWN:
-            return self._settle_search(case, *execute_drawn(case, backend, self.info, self.options.timeout, self.causes))
+            return execute_drawn(case, backend, self.info, self.options.timeout, self.causes)
         if case.expect == SEQUENCE:
-            return self.settle(execute_sequence(case, backend, self.info, self.options.timeout))
-        return self.settle(execute(case, backend, self.info, self.options.timeout))
-
-    def _settle_search(self, case: Case, result: Result, cause: Cause | None) -> Result:
-        """The result of a drawn case, settled; short if a case before has the same status for the same cause."""
-        if cause is None or self.causes is None:
-            return self.settle(result)
-        judged = self._judge(result, self.waivers)
-        first = self.causes.first(case.operator.name, replace(cause, case=case.id, status=judged.status))
-        return self._with_command(judged if first == case.id else like_another(judged, first))
+            return execute_sequence(case, backend, self.info, self.options.timeout), None
+        return execute(case, backend, self.info, self.options.timeout), None
 
     def settle(self, result: Result, waivers: Sequence[Waiver] | None = None) -> Result:
         """A result under the run's requirements and waivers (or these), with the command that runs its case again if it did not pass."""

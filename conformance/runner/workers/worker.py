@@ -120,12 +120,17 @@ def result_in(session: Session, case: Case | Promise) -> Result:
         return session.run(case)
     except KeyboardInterrupt:
         raise
-    except SpecError as error:
-        return session.settle(replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}"))
     except BaseException as error:  # a backend in this process may raise anything
-        evidence = {"traceback": sanitize.block("".join(format_exception(error)[-6:]))}
-        message = f"internal error of the suite (please report it): {sanitize.error_line(error)}"
-        return session.settle(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
+        return session.settle(broken_result(case, error))
+
+
+def broken_result(case: Case | Promise, error: BaseException) -> Result:
+    """The result of a case that ended in an error of the spec or of the suite."""
+    if isinstance(error, SpecError):
+        return replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}")
+    evidence = {"traceback": sanitize.block("".join(format_exception(error)[-6:]))}
+    message = f"internal error of the suite (please report it): {sanitize.error_line(error)}"
+    return replace(not_run(case), status=ERROR, message=message, evidence=evidence)
 
 
 def not_run(case: Case | Promise) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmlcts.conformance.backends.backend import Backend
+from dmlcts.conformance.backends.backend import Backend, Elsewhere
 from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.python.in_process import Watched
 from dmlcts.conformance.backends.python.python_host import HostedBackend
@@ -32,6 +32,8 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
 def performs_itself(backend: Backend) -> bool:
     """Whether a backend performs sequences itself: where the suite does it, on single dispatches, they say nothing about devices, binding or recording."""
     whole = _without_watchers(backend)
+    if isinstance(whole, Elsewhere):
+        return whole.performs
     if isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend):
         return whole.protocol > 1
     return hasattr(whole, "perform")
