@@ -49,7 +49,7 @@ def time_run(*more: str) -> str:
             folder,
         ]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([*command, *more], capture_output=True, text=True, encoding="utf-8", check=True)
+        done = subprocess.run([*command, *more], stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     said = next(line for line in done.stdout.splitlines() if "cases a second" in line)

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from dmlcts.reports.record.record import write_record
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLES = sorted((DOCS / "ci").glob("*.yml"))
+PACKAGE = DOCS / "ci" / "github-package.yml"
+USERS = [file for file in EXAMPLES if file != PACKAGE]
+"""Those that test an implementation."""
+
 GITHUB = [file for file in EXAMPLES if file.name.startswith("github")]
 GITLAB = [file for file in EXAMPLES if file.name.startswith("gitlab")]
 SHARDS = 4
@@ -54,7 +59,7 @@ def commands(file: Path) -> list[list[str]]:
 
 def test_the_guide_links_every_example() -> None:
     text = (DOCS / "ci.md").read_text(encoding="utf-8")
-    assert {file.name for file in EXAMPLES} == {"github-linux.yml", "github-windows.yml", "gitlab-ci.yml"}
+    assert {file.name for file in EXAMPLES} == {"github-linux.yml", "github-package.yml", "github-windows.yml", "gitlab-ci.yml"}
     assert all(f"(ci/{file.name})" in text for file in EXAMPLES)
 
 
@@ -75,7 +80,7 @@ def test_actionlint_finds_nothing() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("file", [*EXAMPLES, DOCS / "ci.md"], ids=lambda file: file.name)
+@pytest.mark.parametrize("file", [*USERS, DOCS / "ci.md"], ids=lambda file: file.name)
 def test_every_command_is_parsed(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "merged.jsonl").touch()
@@ -88,7 +93,7 @@ def test_every_command_is_parsed(file: Path, tmp_path: Path, monkeypatch: pytest
         command.make_context(name, words)
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", USERS, ids=lambda file: file.name)
 def test_merge_report_and_gate_run_as_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for index in range(1, SHARDS + 1):
@@ -120,7 +125,7 @@ def deciding(file: Path) -> Iterator[str]:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")
 @pytest.mark.parametrize(("code", "goes_on"), [(0, True), (1, True), (4, True), (2, False), (3, False), (130, False)])
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", USERS, ids=lambda file: file.name)
 def test_known_failures_do_not_keep_the_gate_from_running(file: Path, code: int, goes_on: bool, tmp_path: Path) -> None:
     """Merge and report end like the run, with 1 for known failures; the gate decides. Without results there is nothing to decide."""
     (script,) = (script for script in deciding(file) if "dmlcts report" in script)
@@ -128,6 +133,22 @@ def test_known_failures_do_not_keep_the_gate_from_running(file: Path, code: int,
     stub = f"dmlcts() {{ return {code}; }}\n"
     done = subprocess.run(["bash", "-eo", "pipefail", "-c", stub + until_report], cwd=tmp_path, timeout=100, check=False)
     assert (done.returncode == 0) is goes_on
+
+
+def test_the_packages_are_tried_on_every_python_that_they_are_for() -> None:
+    """With the commands that they are tried with, and the script that builds the wheel for Windows."""
+    jobs: dict[str, Any] = yaml.safe_load(PACKAGE.read_text(encoding="utf-8"))["jobs"]
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = [name.rpartition(" ")[2] for name in project["classifiers"] if re.search(r"Python :: 3\.", name)]
+    assert jobs["try"]["strategy"]["matrix"]["python"] == versions
+    for name, *words in commands(PACKAGE):
+        if not name.startswith("-"):
+            command = dmlcts.get_command(click.Context(dmlcts), name)
+            assert command is not None
+            command.make_context(name, words)
+    steps = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    (script,) = [step.split()[1] for step in steps if step.startswith("python conformance/")]
+    assert (DOCS.parent / script).is_file()
 
 
 def exit_code(words: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 
@@ -35,6 +36,19 @@ def portable(name: str) -> str:
 _DEVICE = re.compile(
     "(con|prn|aux|nul|conin[$]|conout[$]|(com|lpt)[0-9\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}])", re.IGNORECASE
 )
+
+
+MOST = 120
+"""Characters of a file's name, so that with its folder it stays below the 260 that Windows allows a path."""
+
+
+def file_name(name: str, extension: str) -> str:
+    """A file's name for a case, a graph or a fault, valid on every system. ``extension`` has its dot. One that would be too long ends in a hash of the whole."""
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", name) or "_"
+    if len(stem) + len(extension) > MOST:
+        end = f"-{sha256(name.encode()).hexdigest()[:8]}"
+        stem = stem[: MOST - len(extension) - len(end)] + end
+    return portable(f"{stem}{extension}")
 
 
 def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> dict[str, str]:

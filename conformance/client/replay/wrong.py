@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from dmlcts.generator.case.case import LEVELS, Case, Data, to_json
 from dmlcts.generator.case.case_file import LARGEST, CaseError, parse_case
 from dmlcts.reference.answer import host
 from dmlcts.reference.registry import compute
+from dmlcts.reports.record.files import file_name
 from dmlcts.spec.model.dtypes import array_literal
 from dmlcts.spec.untrusted.files import InputError
 
@@ -55,7 +55,7 @@ def write_example(judged: Judged, again: Callable[[Step], Judged] | None, folder
     if len(text) > LARGEST:
         return Example(least, why="it has too many elements for a case file")
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', case.id)}.json"
+    file = folder / file_name(case.id, ".json")
     file.write_text(text, encoding="utf-8", newline="\n")
     return Example(least, case, file)
 

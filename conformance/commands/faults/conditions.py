@@ -23,7 +23,7 @@ from dmlcts.conformance.faults.interactions.shares import page, tables, too_few
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.workers.cluster.address import Cluster
 from dmlcts.generator.case.case import to_json
-from dmlcts.reports.record.files import write_text
+from dmlcts.reports.record.files import file_name, write_text
 from dmlcts.spec.writing.files import writing_to
 
 _ENOUGH = 200
@@ -147,6 +147,6 @@ def _write_survivors(fates: Sequence[Fate], out: Path) -> dict[str, Path]:
     files = {}
     for fate in fates:
         if fate.witness is not None:
-            files[fate.name] = out / f"{fate.name.replace('/', '-')}.json"
+            files[fate.name] = out / file_name(fate.name, ".json")
             write_text(files[fate.name], json.dumps(to_json(fate.witness), indent=1))
     return files

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +31,7 @@ from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
 from dmlcts.reports.claim.claim import REQUIRED, is_required
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers, read_waivers
-from dmlcts.reports.record.files import portable
+from dmlcts.reports.record.files import file_name
 from dmlcts.reports.record.record import FAIL, PASS, SEARCH, UNSUPPORTED, Result
 from dmlcts.reports.record.versions import what_ran
 from dmlcts.spec.untrusted import sanitize
@@ -133,7 +132,7 @@ class Session:
         if example is None and alone and (case := find_numbered(result.case)):  # its process died
             example = to_json(case)
         if example is not None:
-            name = portable(f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json")
+            name = file_name(result.case, ".json")
             with writing_to(self.examples):
                 self.examples.mkdir(parents=True, exist_ok=True)
                 (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")

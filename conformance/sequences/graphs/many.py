@@ -18,7 +18,7 @@ from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.sequences.graphs.search import BY_ITSELF, Tally, search
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.reports.formats.graphs import write_page
-from dmlcts.reports.record.files import write_text
+from dmlcts.reports.record.files import file_name, write_text
 
 RESULTS, PAGE, GRAPHS = "graphs.json", "index.html", "graphs"
 """The files of a search, and the folder of its failing graphs."""
@@ -120,6 +120,6 @@ def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, ou
     (out / GRAPHS).mkdir(parents=True, exist_ok=True)
     write_text(out / RESULTS, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     for failure in found.failures:
-        name = "-".join(re.findall("[A-Za-z0-9]+", failure.label))
-        write_text(out / GRAPHS / f"{name}.json", json.dumps(failure.graph, ensure_ascii=False) + "\n")
+        name = file_name("-".join(re.findall("[A-Za-z0-9]+", failure.label)), ".json")
+        write_text(out / GRAPHS / name, json.dumps(failure.graph, ensure_ascii=False) + "\n")
     write_page(data, out / PAGE)
