@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from dmlcts.conformance.commands.examples import add_epilogs
 from dmlcts.conformance.runner.screen.terminal import open_streams, set_encoding, silence
 
 COMMANDS = {
@@ -63,6 +64,7 @@ class _Lazy(click.Group):
         if name not in COMMANDS:
             return None
         command: click.Command = import_module(f"dmlcts.conformance.commands.{COMMANDS[name][0]}").command
+        add_epilogs(command, name)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -13,8 +13,10 @@ from dmlcts.generator.case.case import LEVELS
 
 @click.command("generate")
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="the folder to write to")
-@click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True)
-@click.option("--basis", type=click.Choice(["documented", "measured"]), default="documented", show_default=True)
+@click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="how many cases")
+@click.option(
+    "--basis", type=click.Choice(["documented", "measured"]), default="documented", show_default=True, help="as of `dmlcts run`"
+)
 @click.option("--feature-level", default="", help="highest feature level, such as 4_1  [default: all]")
 @click.option("-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id")
 def command(out: Path, **given: str) -> None:
