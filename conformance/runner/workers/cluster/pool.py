@@ -6,7 +6,7 @@ work, by what its operator's cases took so far, so that little is lost and resul
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 _AHEAD = 2
 """So many parts for each task that a worker takes at once: the next one is there when one ends."""
 
-_SECONDS, _FIRST, _MOST = 1.5, 20, 400
-"""What a part is meant to take; how many cases it has as long as nobody knows what they take, and at most."""
+_SECONDS, _EACH, _FIRST, _MOST = 1.5, 0.03, 20, 400
+"""What a part is meant to take, and what of that each worker adds, since a scheduler needs so long for a part (docs/cluster.md); how many cases it has as long as
+nobody knows what they take, and at most."""
 
 _TRIES = 2
 """How many workers may die of a part before its cases are tried one by one, each in a worker without anything else, or of a single case before it is an error."""
@@ -120,9 +121,13 @@ class ClusterPool:
         """Gives each worker that has too little to do a part. One of which a worker died gets a worker for itself: of what dies there, nothing else is to blame."""
         self._judge_suspects(plan)
         suspects = len(self.again)
+        given = defaultdict[str, list[_Task]](list)
+        for task in self.tasks.values():
+            given[task.place].append(task)
         for address, slots in self.crew.places().items():
-            place = self.places.setdefault(address, _Place(self._free_number()))
-            own = [task for task in self.tasks.values() if task.place == address]
+            if address not in self.places:
+                self.places[address] = _Place(self._free_number())
+            place, own = self.places[address], given[address]
             if any(task.tries for task in own):
                 continue
             if suspects:
@@ -167,7 +172,8 @@ class ClusterPool:
 
     def _count(self, operator: str, plan: RunPlan) -> int:
         """How many cases a part has: fewer at the end, so that no worker waits for another."""
-        wanted = int(_SECONDS / self.pace[operator]) if self.pace.get(operator) else _FIRST
+        seconds = max(_SECONDS, _EACH * len(self.places))
+        wanted = int(seconds / self.pace[operator]) if self.pace.get(operator) else _FIRST
         left = len(plan.left[operator])
         share = wanted if plan.unlisted else left // (2 * len(self.places)) + 1
         return max(1, min(wanted, share, _MOST))
