@@ -195,7 +195,7 @@ def command(
     Exit codes: 0 all passed, 1 something failed (or nothing passed, negative cases aside; or more of an operator's cases are waived than pass;
     or no case tests what --require names; or a case of --rerun-failed is gone),
     2 usage or input error, a backend that reports a lower feature level than asked for, or an output folder that is not a run's,
-    3 the backend could not be started, 4 nothing failed, but something that the backend claims is unsupported,
+    3 the backend could not be started, or the cluster is out of reach, 4 nothing failed, but something that the backend claims is unsupported,
     130 stopped by Ctrl-C, 128 + N stopped by signal N.
     """
     # Imported here, so that `--help` is quick.
