@@ -138,9 +138,9 @@ class ClusterPool:
             for _ in range(len(own), slots * _AHEAD):
                 if plan.one_by_one and self.tasks:
                     return
-                if (task := self._next(address, place, plan)) is None:
+                if (following := self._next(address, place, plan)) is None:
                     break
-                self._hand_out(address, task)
+                self._hand_out(address, following)
 
     def _hand_out(self, address: str, task: _Task) -> None:
         function, more = (run_part, (task.indices,)) if task.indices else (list_part, ())
