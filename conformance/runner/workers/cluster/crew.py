@@ -76,9 +76,9 @@ class Crew:
                 return found
         except (OSError, ValueError, RuntimeError):  # whatever dask says of a connection that ends
             pass
-        raise self.lost()
+        raise self.lost_error()
 
-    def lost(self) -> BackendUnavailable:
+    def lost_error(self) -> BackendUnavailable:
         """The error for a scheduler that is gone."""
         return BackendUnavailable(
             f"the scheduler {self.cluster.address} is gone; what has run is kept, and the same command with --resume goes on with it"
@@ -146,7 +146,7 @@ class Crew:
             except KilledWorker as error:
                 raise BackendUnavailable(f"workers of {self.cluster.address} died again and again: {error}") from None
             except FutureCancelledError:
-                raise self.lost() from None
+                raise self.lost_error() from None
 
     def tell(self, function: Callable[..., Any], *arguments: Any, wait: bool) -> list[Any]:
         """Has every worker call a function, at once, whatever else it is at. Returns what those gave that answered; nothing without ``wait``."""
