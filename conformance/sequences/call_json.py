@@ -138,6 +138,7 @@ _REFERENCES = (
         "initializer",
         "of",
         "heap",
+        "staging",
         "table",
         "resource",
         "list",

@@ -90,8 +90,12 @@ def print_promise(out: Console, promise: Promise) -> None:
 def _expectation_text(expected: Expected) -> str:
     """What a call must give, where that is not S_OK alone."""
     value = "" if expected.value is None else expected.value.hex() if isinstance(expected.value, bytes) else str(expected.value)
-    codes = "" if expected == Expected(value=expected.value, removes=expected.removes) else " or ".join(expected.codes)
-    parts = [part for part in (codes, value, "removes the device" if expected.removes else "") if part]
+    codes = "" if expected.codes == Expected().codes else " or ".join(expected.codes)
+    relations = (
+        "" if expected.same_as is None else f"the same as call {expected.same_as}",
+        "" if expected.refused_unless is None else f"refused, unless call {expected.refused_unless} answered true",
+    )
+    parts = [part for part in (codes, value, *relations, "removes the device" if expected.removes else "") if part]
     return f"  -> {', '.join(parts)}" if parts else ""
 
 

@@ -33,12 +33,14 @@ from dmlcts.conformance.sequences.calls.call import (
     code_name,
     code_number,
 )
+from dmlcts.conformance.sequences.calls.descriptors import CopyDescriptors, CreateStagedTable, CreateStagingHeap, RecordWithoutHeaps
 from dmlcts.conformance.sequences.calls.graph import CompileGraph
 from dmlcts.conformance.sequences.calls.trying import (
     BindNothing,
     CheckFeature,
     CreateOtherList,
     CreatePlainResource,
+    EvictNothing,
     GetDevice,
     GetParent,
     GetPrivateData,
@@ -50,6 +52,7 @@ from dmlcts.conformance.sequences.calls.trying import (
     TryCompile,
     TryDevice,
     TryOperator,
+    TryTable,
     TryType,
 )
 from dmlcts.spec.model.desc import OperatorDesc
@@ -346,7 +349,8 @@ CALLS: tuple[type[Call], ...] = (
     *(CreateList, Record, Barrier, Close, Submit, Wait),
     *(QueryInterface, AddReference, Release, SetName),
     *(GetDevice, GetParent, SetPrivateData, SetPrivateInterface, GetPrivateData, Meet),
-    *(TryDevice, TryOperator, TryType, TryCompile, CheckFeature),
+    *(CreateStagingHeap, CreateStagedTable, CopyDescriptors, RecordWithoutHeaps),
+    *(TryDevice, TryOperator, TryType, TryCompile, TryTable, CheckFeature, EvictNothing),
     *(BindNothing, RecordNothing, SetNoName, CreatePlainResource, CreateOtherList, RemoveParent),
 )
 """Every call."""
@@ -375,6 +379,7 @@ __all__ = [
     "Close",
     "Compile",
     "CompileGraph",
+    "CopyDescriptors",
     "CreateDevice",
     "CreateHeap",
     "CreateInitializer",
@@ -383,8 +388,11 @@ __all__ = [
     "CreateOtherList",
     "CreatePlainResource",
     "CreateResource",
+    "CreateStagedTable",
+    "CreateStagingHeap",
     "CreateTable",
     "Evict",
+    "EvictNothing",
     "GetDevice",
     "GetParent",
     "GetPrivateData",
@@ -398,6 +406,7 @@ __all__ = [
     "Read",
     "Record",
     "RecordNothing",
+    "RecordWithoutHeaps",
     "Release",
     "RemoveParent",
     "Reply",
@@ -414,6 +423,7 @@ __all__ = [
     "TryCompile",
     "TryDevice",
     "TryOperator",
+    "TryTable",
     "TryType",
     "Wait",
     "Write",

@@ -83,6 +83,23 @@ class BindNothing(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class TryTable(Call):
+    """As CreateTable, but with one member of the desc null: the ``dispatchable``, or the ``cpu`` or ``gpu`` handle; what is made is released at once."""
+
+    of: int
+    what: str
+    device: int = DEVICE
+
+
+@dataclass(frozen=True, slots=True)
+class EvictNothing(Call):
+    """IDMLDevice::Evict or MakeResident, as ``what`` says (``evict``, ``make-resident``), with an array of one null pointer."""
+
+    what: str
+    device: int = DEVICE
+
+
+@dataclass(frozen=True, slots=True)
 class CreatePlainResource(Call):
     """As CreateResource in a heap of type DEFAULT, but without D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS."""
 

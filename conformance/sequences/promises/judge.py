@@ -94,7 +94,7 @@ def _judge(promise: Promise, replies: Sequence[Reply]) -> tuple[Outcome, str]:
             return Outcome(UNSUPPORTED, f"{where}: {reply.unsupported}", undeclared=SEQUENCES), ""
         if promise.severity == MISUSE:
             remark = remark or _refusal(where, reply)
-        elif problem := expected.problem(reply):
+        elif problem := expected.problem(reply, replies[:index]):
             return Outcome(FAIL, f"{where} {problem}", evidence={CALL: call_name(type(call)), CODE: reply.code}), ""
     return Outcome(PASS), (remark or "survived") if promise.severity == MISUSE else ""
 

@@ -2,7 +2,8 @@
 
 A file has ``promises``, and perhaps ``parts``, calls that several promises share, by name; shared.yaml has those of all files, and the pages. Among a
 promise's calls, a name stands for the calls of that part. A call says what it ``gives``, if that is not S_OK alone: one or several HRESULTs, bytes in
-the form of ``write``, or another ``value``; and whether it ``removes`` the device. The form: conformance/sequences/schema/promises.schema.json.
+the form of ``write``, or another ``value``; and whether it ``removes`` the device. What only the implementation knows is held against an earlier
+call, by its ``label``: ``same-as`` that one's value, or ``refused-unless`` that one answered true. The form: conformance/sequences/schema/promises.schema.json.
 The files lie here and not in spec/: they are written in the vocabulary of calls, which is this room's.
 
 | severity | what is demanded |
@@ -36,19 +37,31 @@ AS_DOCUMENTED, NOT_MEASURED = "as documented", "not measured"
 AREAS = ("device", "features", "objects", "operators", "initializers", "tables", "bindings", "execution", "graphs")
 """The areas in the order in which a client comes to them."""
 
-_EXPECTED = ("gives", "removes")
+_LABEL, _SAME_AS, _REFUSED_UNLESS = "label", "same-as", "refused-unless"
+
+_EXPECTED = ("gives", "removes", _LABEL)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a call must give: one of these codes, a value if it has one, and whether it removes the device."""
+    """What a call must give: one of these codes, a value if it has one, and whether it removes the device.
+
+    ``same_as``: the place of an earlier call, whose value it must give again. ``refused_unless``: the place of an earlier call; where that one
+    did not answer true, any code but success is right, and nothing else.
+    """
 
     codes: tuple[str, ...] = (OK,)
     value: Any = None
     removes: bool = False
+    same_as: int | None = None
+    refused_unless: int | None = None
 
-    def problem(self, reply: Reply) -> str:
-        """What is wrong with a reply; empty if nothing is."""
+    def problem(self, reply: Reply, earlier: Sequence[Reply] = ()) -> str:
+        """What is wrong with a reply, given those before it; empty if nothing is."""
+        if self.refused_unless is not None and earlier[self.refused_unless].value is not True:
+            return f"gave S_OK, although call {self.refused_unless} answered that it is not supported" if reply.is_ok else ""
+        if self.same_as is not None and reply.is_ok and reply.value != earlier[self.same_as].value:
+            return f"gave {_text(reply.value)}, expected {_text(earlier[self.same_as].value)} as in call {self.same_as}"
         if code_number(reply.code) not in map(code_number, self.codes):
             return (
                 f"gave {code_name(reply.code)}, expected {' or '.join(self.codes)}{f': {reply.message}' if reply.message else ''}"
@@ -155,7 +168,7 @@ def _promise(document: Document, index: int) -> Promise:
     try:
         entries = list(_insert_parts(own, {**known["parts"], **document.data.get("parts", {})}))
         calls = read_calls([{name: value for name, value in each.items() if name not in _EXPECTED} for each in entries], load)
-        expected = tuple(_read_expected(each) for each in entries)
+        expected = tuple(_read_every_expected(entries))
     except CallError as error:
         raise document.error((*path, "calls"), f"{name}: {error}") from None
     return Promise(
@@ -180,8 +193,24 @@ def _insert_parts(entries: Sequence[Any], parts: Mapping[str, Any], inside: tupl
             yield from _insert_parts(parts[each], parts, (*inside, each))
 
 
-def _read_expected(entry: Mapping[str, Any]) -> Expected:
+def _read_every_expected(entries: Sequence[Mapping[str, Any]]) -> Iterator[Expected]:
+    """What each call must give. Raises CallError for a label that no call before it has, or that another has."""
+    labels: dict[str, int] = {}
+    for index, entry in enumerate(entries):
+        yield _read_expected(entry, labels)
+        label = entry.get(_LABEL)
+        if label in labels:
+            raise CallError(f"calls[{index}] ({entry['call']}): the label {label} is there twice")
+        if label is not None:
+            labels[label] = index
+
+
+def _read_expected(entry: Mapping[str, Any], labels: Mapping[str, int]) -> Expected:
     gives, removes = entry.get("gives"), entry.get("removes", False)
+    if isinstance(gives, Mapping) and (relation := next((name for name in (_SAME_AS, _REFUSED_UNLESS) if name in gives), "")):
+        if gives[relation] not in labels:
+            raise CallError(f"{entry['call']}: labels of calls before it: {unknown(gives[relation], labels)}")
+        return Expected(removes=removes, **{relation.replace("-", "_"): labels[gives[relation]]})
     if isinstance(gives, Mapping):
         value = gives["value"] if "value" in gives else read_bytes(gives, str(entry["call"]))
         return Expected(value=value, removes=removes)

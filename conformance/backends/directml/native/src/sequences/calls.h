@@ -56,12 +56,13 @@ using Perform = Reply(Sequence&, const Call&);
 
 Perform create_device, check_levels, check_data_type, get_removed_reason, evict, make_resident;
 Perform create_operator, compile, compile_graph, create_initializer, reset_initializer, get_properties;
+Perform create_staging_heap, create_staged_table, copy_descriptors, record_without_heaps;
 Perform create_heap, create_table, reset_table, bind_inputs, bind_outputs, bind_temporary, bind_persistent;
 Perform create_resource, write, read;
 Perform create_list, record, barrier, close, submit, wait;
 Perform query_interface, add_reference, release, set_name;
 Perform get_device, get_parent, set_private_data, set_private_interface, get_private_data;
-Perform try_device, try_operator, try_type, try_compile, check_feature;
+Perform try_device, try_operator, try_type, try_compile, try_table, check_feature, evict_nothing;
 Perform bind_nothing, record_nothing, set_no_name, create_plain_resource, create_other_list, remove_parent;
 
 }  // namespace calls

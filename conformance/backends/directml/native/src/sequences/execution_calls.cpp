@@ -76,7 +76,10 @@ Reply read(Sequence& sequence, const Call& call) {
 
 Reply create_list(Sequence& sequence, const Call& call) { return make_list(sequence, call, list_type(call.members)); }
 
-Reply record(Sequence& sequence, const Call& call) {
+namespace {
+
+/// With `sets_heaps`, the list gets the heap in which the table lies, if it has another.
+Reply record_into(Sequence& sequence, const Call& call, bool sets_heaps) {
     Object& list = list_of(sequence, call);
     const Object& dispatchable = sequence.objects.get(number(call.members, "dispatchable"), {Kind::compiled, Kind::initializer});
     const Object& table = sequence.objects.get(number(call.members, "table"), Kind::table);
@@ -87,13 +90,19 @@ Reply record(Sequence& sequence, const Call& call) {
         if (FAILED(code)) return {code};
     }
     auto* commands = list.as<ID3D12GraphicsCommandList>();
-    if (table.descriptors && table.descriptors != list.descriptors) {
+    if (sets_heaps && table.descriptors && table.descriptors != list.descriptors) {
         list.descriptors = table.descriptors;
         commands->SetDescriptorHeaps(1, &list.descriptors);
     }
     recorder->RecordDispatch(commands, dispatchable.as<dml::IDispatchable>(), table.as<dml::IBindingTable>());
     return {};
 }
+
+}  // namespace
+
+Reply record(Sequence& sequence, const Call& call) { return record_into(sequence, call, true); }
+
+Reply record_without_heaps(Sequence& sequence, const Call& call) { return record_into(sequence, call, false); }
 
 Reply barrier(Sequence& sequence, const Call& call) {
     auto* commands = list_of(sequence, call).as<ID3D12GraphicsCommandList>();

@@ -5,6 +5,20 @@ namespace sequences::calls {
 
 namespace {
 
+ID3D12DescriptorHeap* heap_of(Sequence& sequence, const Call& call, const char* name) {
+    return sequence.objects.get(number(call.members, name), Kind::heap).as<ID3D12DescriptorHeap>();
+}
+
+Reply make_heap(Sequence& sequence, const Call& call, D3D12_DESCRIPTOR_HEAP_FLAGS flags) {
+    D3D12_DESCRIPTOR_HEAP_DESC desc{};
+    desc.Type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
+    desc.Flags = flags;
+    desc.NumDescriptors = number32(call.members, "count");
+    void* made = nullptr;
+    const HRESULT code = sequence.d3d12().get()->CreateDescriptorHeap(&desc, __uuidof(ID3D12DescriptorHeap), &made);
+    return reply_with(sequence, call, code, made, {Kind::heap, nullptr});
+}
+
 /// What a table is to be made for, and where its descriptors lie.
 struct Place {
     dml::BindingTableDesc desc{};
@@ -20,7 +34,7 @@ std::optional<Place> place_of(Sequence& sequence, const Call& call) {
     const uint32_t count = number32_or(call.members, "count", required);
     Descriptors place{nullptr, number32_or(call.members, "first", 0)};
     if (json::find(call.members, "heap")) {
-        place.heap = sequence.objects.get(number(call.members, "heap"), Kind::heap).as<ID3D12DescriptorHeap>();
+        place.heap = heap_of(sequence, call, "heap");
     } else {
         const hooks::Lock lock(sequence.lock);
         place = sequence.take_descriptors(required > 1 ? required : 1);
@@ -89,13 +103,30 @@ private:
 }  // namespace
 
 Reply create_heap(Sequence& sequence, const Call& call) {
-    D3D12_DESCRIPTOR_HEAP_DESC desc{};
-    desc.Type = D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV;
-    desc.Flags = D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE;
-    desc.NumDescriptors = number32(call.members, "count");
+    return make_heap(sequence, call, D3D12_DESCRIPTOR_HEAP_FLAG_SHADER_VISIBLE);
+}
+
+Reply create_staging_heap(Sequence& sequence, const Call& call) { return make_heap(sequence, call, D3D12_DESCRIPTOR_HEAP_FLAG_NONE); }
+
+Reply copy_descriptors(Sequence& sequence, const Call& call) {
+    sequence.d3d12().get()->CopyDescriptorsSimple(number32(call.members, "count"),
+                                                  heap_of(sequence, call, "heap")->GetCPUDescriptorHandleForHeapStart(),
+                                                  heap_of(sequence, call, "staging")->GetCPUDescriptorHandleForHeapStart(),
+                                                  D3D12_DESCRIPTOR_HEAP_TYPE_CBV_SRV_UAV);
+    return {};
+}
+
+Reply create_staged_table(Sequence& sequence, const Call& call) {
+    const Object& of = sequence.objects.get(number(call.members, "of"), {Kind::compiled, Kind::initializer});
+    Object object{Kind::table, nullptr};
+    object.descriptors = heap_of(sequence, call, "heap");
+    const dml::BindingTableDesc desc{of.as<dml::IDispatchable>(),
+                                     heap_of(sequence, call, "staging")->GetCPUDescriptorHandleForHeapStart(),
+                                     object.descriptors->GetGPUDescriptorHandleForHeapStart(),
+                                     properties_of(of).required_descriptor_count};
     void* made = nullptr;
-    const HRESULT code = sequence.d3d12().get()->CreateDescriptorHeap(&desc, __uuidof(ID3D12DescriptorHeap), &made);
-    return reply_with(sequence, call, code, made, {Kind::heap, nullptr});
+    const HRESULT code = device_of(sequence, call)->CreateBindingTable(&desc, dml::IBindingTable::iid, &made);
+    return reply_with(sequence, call, code, made, std::move(object));
 }
 
 Reply create_table(Sequence& sequence, const Call& call) {

@@ -117,6 +117,33 @@ Reply bind_nothing(Sequence& sequence, const Call& call) {
     return {};
 }
 
+Reply try_table(Sequence& sequence, const Call& call) {
+    const Object& of = sequence.objects.get(number(call.members, "of"), {Kind::compiled, Kind::initializer});
+    const uint32_t count = properties_of(of).required_descriptor_count;
+    Descriptors place{};
+    {
+        const hooks::Lock lock(sequence.lock);
+        place = sequence.take_descriptors(count > 1 ? count : 1);
+    }
+    dml::BindingTableDesc desc{of.as<dml::IDispatchable>(), place.heap->GetCPUDescriptorHandleForHeapStart(),
+                               place.heap->GetGPUDescriptorHandleForHeapStart(), count};
+    const std::string& what = what_of(call);
+    if (what == "dispatchable") desc.dispatchable = nullptr;
+    else if (what == "cpu") desc.cpu = {};
+    else if (what == "gpu") desc.gpu = {};
+    else throw json::Error("a table's desc has no '" + what + "'");
+    Com<dml::IBindingTable> made;
+    return {device_of(sequence, call)->CreateBindingTable(&desc, dml::IBindingTable::iid, made.out())};
+}
+
+Reply evict_nothing(Sequence& sequence, const Call& call) {
+    void* nothing[] = {nullptr};
+    const std::string& what = what_of(call);
+    if (what != "evict" && what != "make-resident") throw json::Error("there is no '" + what + "'");
+    dml::IDevice* device = device_of(sequence, call);
+    return {what == "evict" ? device->Evict(1, nothing) : device->MakeResident(1, nothing)};
+}
+
 Reply create_plain_resource(Sequence& sequence, const Call& call) {
     const uint64_t size = number(call.members, "size");
     const hooks::Lock lock(sequence.lock);
