@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from dmlcts.conformance.commands.specs import (
 from dmlcts.conformance.commands.specs.spec_show import print_operator
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, count_of
+from dmlcts.conformance.sequences.promises.pages import PromisingPage, compare_promises, find_promising_page
 from dmlcts.conformance.sequences.promises.promise import Promise, promises
 from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.written import written_wrong
@@ -32,7 +33,7 @@ from dmlcts.generator.covering.cases import arrays_of, is_stale
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator
-from dmlcts.spec.pages.compare import compare
+from dmlcts.spec.pages.compare import PageDifference, compare
 from dmlcts.spec.pages.page import PageError, read_page
 from dmlcts.spec.pages.sections import constants_of
 from dmlcts.spec.reading import file_form
@@ -222,34 +223,67 @@ def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:
 def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
     """Compares published reference pages (Markdown, in English or localized) with the specs.
 
-    Prints every difference, and the erratum of the spec that explains it. Exits with 1 if a difference has no erratum.
+    Prints every difference, and the erratum of the spec that explains it. Of a page that promises of the API rest on: whether it still names what
+    they are about. Exits with 1 if a difference has no erratum.
     """
-    found = []
-    for file in pages:
-        try:
-            page = read_page(read_text(file, LARGEST), file)
-        except InputError as error:
-            raise UsageError(f"{file}: {error}") from None
-        except PageError as error:
-            raise UsageError(str(error)) from None
-        operator = operator_named(page.operator)
-        found.append((file, page, compare(page, operator)))
-    unexplained = sum(difference.erratum is None for _, _, differences in found for difference in differences)
+    found = [_compare(file) for file in pages]
+    unexplained = sum(difference.erratum is None for each in found for difference in each.differences)
     if as_json:
-        print_json(
-            [
-                {"page": str(f), "operator": p.operator, "unread": list(p.unread), "differences": [asdict(d) for d in differences]}
-                for f, p, differences in found
-            ]
-        )
+        print_json([each.as_json() for each in found])
     else:
         out = console()
-        for file, page, differences in found:
-            out.print(f"[bold]{page.operator}[/] {escape(str(file))}: {count_of(len(differences), 'difference')}")
-            for difference in differences:
+        for each in found:
+            out.print(f"[bold]{each.about}[/] {escape(str(each.file))}: {count_of(len(each.differences), 'difference')}")
+            for difference in each.differences:
                 explained = f"erratum {difference.erratum}" if difference.erratum else "[bold red]in no erratum[/]"
                 out.print(f"  {escape(difference.key)}: {escape(difference.message)} ({explained})")
-            for text in page.unread:
+            for text in each.unread:
                 out.print(f"  [yellow]not read:[/] {escape(text)}")
+            if each.promising:
+                names = ", ".join(promise.name for promise in each.promising.promises) or "no promise"
+                out.print(f"  read at {each.promising.commit[:12]} for {names}", soft_wrap=True)
         out.print(f"{count_of(unexplained, 'difference')} that no erratum explains")
     raise click.exceptions.Exit(1 if unexplained else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A page that was compared: of an operator, or one that promises of the API rest on."""
+
+    file: Path
+    about: str
+    differences: list[PageDifference]
+    unread: tuple[str, ...] = ()
+    promising: PromisingPage | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What is printed as JSON."""
+        of = (
+            {"operator": self.about}
+            if self.promising is None
+            else {
+                "about": self.about,
+                "commit": self.promising.commit,
+                "promises": [promise.name for promise in self.promising.promises],
+            }
+        )
+        return {
+            "page": str(self.file),
+            **of,
+            "unread": list(self.unread),
+            "differences": [asdict(each) for each in self.differences],
+        }
+
+
+def _compare(file: Path) -> _Compared:
+    """Raises UsageError."""
+    try:
+        text = read_text(file, LARGEST)
+        if promising := find_promising_page(text, file):
+            return _Compared(file, promising.name, compare_promises(promising, text), promising=promising)
+        page = read_page(text, file)
+    except InputError as error:
+        raise UsageError(f"{file}: {error}") from None
+    except PageError as error:
+        raise UsageError(str(error)) from None
+    return _Compared(file, page.operator, compare(page, operator_named(page.operator)), page.unread)
