@@ -55,6 +55,16 @@ class OperatorPage:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherPage:
+    """A page beside those of operators: its title, the name of its file, and the template with its values."""
+
+    title: str
+    file: str
+    template: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """What is known of an operator and a data type: the first level that promises it, what that is worth, and which tensors have it."""
 
@@ -63,7 +73,7 @@ class Cell:
     title: str
 
 
-def write_site(pages: Sequence[OperatorPage], folder: Path) -> Path:
+def write_site(pages: Sequence[OperatorPage], folder: Path, further: Sequence[FurtherPage] = ()) -> Path:
     """Writes the site into ``folder`` and returns the path of ``index.html``. Pages of operators that are gone are removed.
 
     Raises OSError, naming the folder.
@@ -72,13 +82,15 @@ def write_site(pages: Sequence[OperatorPage], folder: Path) -> Path:
     environment = _environment()
     for page in pages:
         write_text(folder / names[page.operator.name], START + _operator_page(environment, page, names))
+    for page_of_more in further:
+        text = environment.get_template(page_of_more.template).render(title=page_of_more.title, **page_of_more.values)
+        write_text(folder / page_of_more.file, START + text)
     index = folder / "index.html"
-    write_text(index, START + _index_page(environment, pages, names))
+    write_text(index, START + _index_page(environment, pages, names, further))
+    kept = {*names.values(), *(each.file for each in further), index.name}
     with write_folder(folder):
         for file in folder.glob("*.html"):
-            if file.name not in (*names.values(), "index.html") and file.read_text(encoding="utf-8", errors="replace").startswith(
-                START
-            ):
+            if file.name not in kept and file.read_text(encoding="utf-8", errors="replace").startswith(START):
                 file.unlink()
     return index
 
@@ -115,12 +127,15 @@ def _accepted_tensors(found: Measurement, data_type: str) -> Iterator[str]:
             yield tensor
 
 
-def _index_page(environment: Environment, pages: Sequence[OperatorPage], names: Mapping[str, str]) -> str:
+def _index_page(
+    environment: Environment, pages: Sequence[OperatorPage], names: Mapping[str, str], further: Sequence[FurtherPage]
+) -> str:
     rows = [(page.operator, names[page.operator.name], cells(page.operator), _search_text(page.operator)) for page in pages]
     used = [name for name in abi().data_types if any(found[name].kind != NEITHER for _, _, found, _ in rows)]
     kinds = [found[name].kind for _, _, found, _ in rows for name in used]
     return environment.get_template("site_index.html.j2").render(
         rows=rows,
+        further=further,
         data_types=used,
         levels=list(abi().feature_levels.values()),
         symbols=SYMBOLS,

@@ -11,8 +11,10 @@ from urllib.parse import unquote
 import pytest
 from click.testing import CliRunner
 
+from dmlcts.conformance.commands.specs.spec_promises import call_lines
 from dmlcts.conformance.commands.specs.spec_site import command
 from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.sequences.promises.promise import promises
 from dmlcts.reports.site import BEYOND, CONFIRMED, NEITHER, PROMISED, cells, write_site
 from dmlcts.spec.reading.loader import load, operator_names
 
@@ -47,12 +49,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_link_has_a_target(site: Path) -> None:
     pages = {page.name: Links(page) for page in site.glob("*.html")}
-    assert sorted(pages) == sorted([*(f"{name}.html" for name in SOME), "index.html"])
+    assert sorted(pages) == sorted([*(f"{name}.html" for name in SOME), "index.html", "promises.html"])
     followed = 0
     for name, page in pages.items():
         assert len(set(page.anchors)) == len(page.anchors), f"{name} has an anchor twice"
         for link in page.links:
-            if not link.startswith("https://learn.microsoft.com/"):
+            if not link.startswith(("https://learn.microsoft.com/", "https://github.com/MicrosoftDocs/")):
                 file, _, anchor = link.partition("#")
                 assert (file or name) in pages, link
                 assert not anchor or unquote(anchor) in pages[file or name].anchors, link
@@ -67,6 +69,27 @@ def test_a_promise_leads_to_the_case_that_tests_it(site: Path) -> None:
     assert unquote(unescape(row[1])).startswith("TILE/FLOAT32/negative/all-dimensions/")
     for text in (load("TILE").summary, "output[i] = input[i % input", "support/InputTensor/data-type"):
         assert text in unescape((site / "TILE.html").read_text(encoding="utf-8"))
+
+
+def test_promises_are_on_a_page_by_area_with_their_page_their_calls_and_what_was_measured(site: Path) -> None:
+    text = unescape((site / "promises.html").read_text(encoding="utf-8"))
+    for promise in promises():
+        start = text.index(f'<h3 id="{promise.name}">')
+        entry = text[start : text.index("</article>", start)]
+        for part in (
+            promise.says,
+            promise.url,
+            f"{promise.api}, {promise.severity}",
+            *promise.measured.values(),
+            *call_lines(promise),
+        ):
+            assert part in entry, promise.name
+        assert text.rindex("<h2 id=", 0, start) == text.index(f'<h2 id="{promise.area}">')
+    broken = {
+        (p.name, v) for p in promises() for v, what in p.measured.items() if p.severity == "must" and "as documented" not in what
+    }
+    assert text.count("<strong>") == len(broken - {("REM-5", "1.15.4"), ("RES-1", "1.15.4")}) > 7
+    assert "DirectML.dll 1.15.4: <strong>an array without elements removes the device</strong>" in text
 
 
 def test_the_matrix_says_what_is_promised_and_what_was_measured(site: Path) -> None:

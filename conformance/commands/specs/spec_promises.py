@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from dmlcts.conformance.sequences.promises.promise import (
     shared_file,
 )
 from dmlcts.reports.formats.markdown import plain
+from dmlcts.reports.site import FurtherPage
 
 
 def promise_files() -> list[Path]:
@@ -74,17 +75,27 @@ def print_promise(out: Console, promise: Promise) -> None:
     if promise.isolated:
         out.print("in a process of its own", style="dim")
     out.print()
-    for index, (call, expected) in enumerate(zip(promise.calls, promise.expected, strict=True)):
-        members = {name: value for name, value in write_call(call).items() if name != "call"}
-        out.print(
-            f"{index:3} {call_name(type(call))} {members or ''}{_expectation_text(expected)}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+    for line in call_lines(promise):
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
     for version, what in promise.measured.items():
         out.print(f"\nDirectML {version}: {what}", markup=False)
     out.print(f"\ndmlcts run {promise.name} --backend directml", style="dim")
+
+
+def call_lines(promise: Promise) -> list[str]:
+    """Its calls as text, a line each: the number, the call, its members, and what it must give."""
+    lines = []
+    for index, (call, expected) in enumerate(zip(promise.calls, promise.expected, strict=True)):
+        members = {name: value for name, value in write_call(call).items() if name != "call"}
+        lines.append(f"{index:3} {call_name(type(call))} {members or ''}{_expectation_text(expected)}")
+    return lines
+
+
+def site_page() -> FurtherPage:
+    """The page of all promises for the specification site, by area."""
+    areas = {area: [each for each in promises() if each.area == area] for area in dict.fromkeys(each.area for each in promises())}
+    values = {"areas": areas, "call_lines": call_lines, "not_kept": {(each.name, version) for each, version, _ in _broken()}}
+    return FurtherPage("Promises of the API", "promises.html", "promises.html.j2", values)
 
 
 def _expectation_text(expected: Expected) -> str:
@@ -159,7 +170,13 @@ def broken_promises() -> list[str]:
     """What DirectML.dll does otherwise than its pages say of the API, as rows in Markdown: where, what, and the promise."""
     return [
         f"| {plain(promise.api)} | {plain(f'{promise.says} {version}: {what}')} | [{promise.name}]({promise.url}) |"
-        for promise in promises()
-        for version, what in promise.measured.items()
-        if promise.severity == MUST and not what.startswith((AS_DOCUMENTED, NOT_MEASURED))
+        for promise, version, what in _broken()
     ]
+
+
+def _broken() -> Iterator[tuple[Promise, str, str]]:
+    """The promises that DirectML.dll does not keep, with the version and what it does."""
+    for promise in promises():
+        for version, what in promise.measured.items():
+            if promise.severity == MUST and not what.startswith((AS_DOCUMENTED, NOT_MEASURED)):
+                yield promise, version, what

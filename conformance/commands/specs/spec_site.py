@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from dmlcts.conformance.commands.common import Mapper, mapper, names_given, processes_option, sound
+from dmlcts.conformance.commands.specs.spec_promises import site_page
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import reference_of
@@ -27,14 +28,14 @@ LEVEL = "core"
 def command(operators: tuple[str, ...], out: Path, processes: int) -> None:
     """Writes the specs as a site: a page for each operator, all of them by default, and a matrix of all by data type and feature level.
 
-    A page has the operator's tensor support by level, constraints, formula, examples, errata, what was measured, and its cases. The site is
+    The promises of the API are on a page of their own, by area. A page has the operator's tensor support by level, constraints, formula, examples, errata, what was measured, and its cases. The site is
     static: open DIR/index.html.
     """
     names = names_given(operators) or [operator.name for operator in sound()]
     with mapper(processes) as mapped:
         pages = _pages(names, mapped)
     try:
-        index = write_site(pages, out)
+        index = write_site(pages, out, [site_page()])
     except OSError as error:
         raise UsageError(str(error)) from None
     click.echo(f"{len(pages)} operators: {index}")

@@ -58,7 +58,8 @@ def compare_promises(page: PromisingPage, text: str) -> list[PageDifference]:
 
     E_NOINTERFACE is COM's, and on no page.
     """
-    words = text.lower()
+    text = text.removeprefix("\ufeff")
+    words = "\n".join(text.splitlines()[front_matter(text)[1] :]).lower()
     found = []
     for each in page.promises:
         if _is_reference(page) and each.api.rpartition("::")[2].lower() not in words:

@@ -59,6 +59,8 @@ class Expected:
     def problem(self, reply: Reply, earlier: Sequence[Reply] = ()) -> str:
         """What is wrong with a reply, given those before it; empty if nothing is."""
         if self.refused_unless is not None and earlier[self.refused_unless].value is not True:
+            if reply.removed:
+                return "removed the device"
             return f"gave S_OK, although call {self.refused_unless} answered that it is not supported" if reply.is_ok else ""
         if self.same_as is not None and reply.is_ok and reply.value != earlier[self.same_as].value:
             return f"gave {_text(reply.value)}, expected {_text(earlier[self.same_as].value)} as in call {self.same_as}"

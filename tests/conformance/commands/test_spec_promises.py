@@ -119,3 +119,48 @@ def test_the_requests_of_a_promise_may_be_written(tmp_path: Path) -> None:
     file = tmp_path / "request.bin"
     assert dmlcts("show", "api/DEV-1", "--frame", file) == 0
     assert b"create-device" in file.read_bytes()
+
+
+EVICT = """---
+UID: NF:directml.IDMLDevice.Evict
+---
+
+# IDMLDevice::{name} method
+
+It tells a device, by IDMLDevice::MakeResident too, what may leave memory.
+"""
+
+FEATURE = "---\nuid: NF:directml.IDMLDevice.CheckFeatureSupport\n---\n\n# CheckFeatureSupport\n\nFor an unknown feature it gives {code}.\n"
+
+
+def test_compare_finds_the_promises_of_a_page_and_says_at_which_commit_it_was_read(tmp_path: Path) -> None:
+    page = tmp_path / "evict.md"
+    page.write_text(EVICT.format(name="Evict"), encoding="utf-8")
+    done = spec("compare", str(page))
+    assert done.exit_code == 0
+    names = ", ".join(promise.name for promise in promises() if promise.page.endswith("-evict.md"))
+    assert f"read at 2cd469d9bd0f for {names}" in " ".join(done.output.split())
+    (entry,) = json.loads(spec("compare", str(page), "--json").output)
+    assert (entry["about"], entry["commit"], entry["differences"]) == ("evict", "2cd469d9bd0f6451ad53ff1b136ad9b5d4eb6593", [])
+
+
+def test_compare_shows_what_a_page_no_longer_names(tmp_path: Path) -> None:
+    page = tmp_path / "any.md"
+    page.write_text(EVICT.format(name="Offload").replace("MakeResident", "Load"), encoding="utf-8")
+    done = spec("compare", str(page), "--json")
+    assert done.exit_code == 1
+    (entry,) = json.loads(done.output)
+    assert [each["key"] for each in entry["differences"]][:2] == ["promise/RES-1/api", "promise/RES-2/api"]
+    for code, exit_code, found in (("DXGI_ERROR_UNSUPPORTED", 0, []), ("E_INVALIDARG", 1, ["promise/FEA-5/code"])):
+        page.write_text(FEATURE.format(code=code), encoding="utf-8")
+        done = spec("compare", str(page), "--json")
+        assert (done.exit_code, [each["key"] for each in json.loads(done.output)[0]["differences"]]) == (exit_code, found)
+
+
+def test_compare_knows_an_article_by_its_name(tmp_path: Path) -> None:
+    page = tmp_path / "dml-errors.md"
+    page.write_text("# Errors\n\nDXGI_ERROR_DEVICE_REMOVED\n", encoding="utf-8")
+    done = spec("compare", str(page), "--json")
+    assert (done.exit_code, json.loads(done.output)[0]["about"]) == (0, "errors")
+    page.rename(tmp_path / "mine.md")
+    assert spec("compare", str(tmp_path / "mine.md")).exit_code == 2

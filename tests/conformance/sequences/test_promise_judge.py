@@ -165,3 +165,32 @@ def test_an_area_explains_what_no_call_does() -> None:
 def test_single_broken_promises_and_a_backend_without_a_kept_one_are_not_explained() -> None:
     assert explain_promises(results({"REC-4"}, {"REC-1"})) == []
     assert explain_promises(results({"REC-3", "REC-4"}, set())) == []
+
+
+def test_a_value_that_only_the_implementation_knows_is_held_against_an_earlier_call() -> None:
+    promise = EVERY["PER-2"]
+    last = len(promise.calls) - 1
+    before = promise.expected[last].same_as
+    assert before is not None
+    same = {before: Reply(value=b"\1\2"), last: Reply(value=b"\1\2")}
+    assert judged("PER-2", same).status == PASS
+    result = judged("PER-2", {**same, last: Reply(value=b"\1\3")})
+    assert (result.status, result.message) == (FAIL, f"call {last} (read) gave 0103, expected 0102 as in call {before}")
+    assert judged("PER-2", {**same, last: Reply("E_FAIL")}).status == FAIL
+
+
+@pytest.mark.parametrize(
+    ("said", "given", "message"),
+    [
+        (True, Reply(), ""),
+        (True, Reply("E_INVALIDARG"), "call 1 (try-operator) gave E_INVALIDARG, expected S_OK"),
+        (False, Reply("E_INVALIDARG"), ""),
+        (False, Reply("DXGI_ERROR_UNSUPPORTED"), ""),
+        (False, Reply(), "call 1 (try-operator) gave S_OK, although call 0 answered that it is not supported"),
+        (False, Reply("E_INVALIDARG", removed=True), "call 1 (try-operator) removed the device"),
+    ],
+)
+def test_what_is_said_to_be_supported_is_accepted_and_all_else_refused(said: bool, given: Reply, message: str) -> None:
+    others = {index: Reply(value=True) for index in range(2, len(EVERY["FEA-7"].calls), 2)}
+    result = judged("FEA-7", {0: Reply(value=said), 1: given, **others})
+    assert (result.status, result.message) == (FAIL if message else PASS, message)

@@ -13,6 +13,7 @@ from dmlcts.conformance.faults.beyond.sequences import FaultySequences
 from dmlcts.conformance.sequences.calls import Call, Reply
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.conformance.sequences.promises.judge import promise_outcome
+from dmlcts.conformance.sequences.promises.pages import promising_pages
 from dmlcts.conformance.sequences.promises.promise import Expected, Promise, promises, read_promises
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.reading.document import SpecError
@@ -42,11 +43,13 @@ PERFORMED = {
     "INI-4",
     "INI-4-array",
     "INI-4-empty",
+    "INI-9",
     "OPR-6",
     "OPR-6-small",
     "OPR-7",
     "OWN-4",
     "OWN-5",
+    "PER-2",
     "PRO-1",
     "REC-1",
     "REC-11",
@@ -75,6 +78,10 @@ def outcome(promise: Promise, backend: Any = None) -> tuple[str, str]:
 def test_the_reference_keeps_what_it_performs(promise: Promise) -> None:
     status, message = outcome(promise)
     assert status == (PASS if promise.name in PERFORMED else UNSUPPORTED), message
+
+
+def test_every_page_is_one_that_promises_name() -> None:
+    assert [page.name for page in promising_pages() if not page.promises] == []
 
 
 def test_ids_are_unique_among_all_files() -> None:
@@ -171,6 +178,13 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("id: REC-1", "id: rec", "promises.0..id: 'rec' has not the form"),
         ("    says: something\n", "", "a.yaml:7: promises.0..says"),
         ('{hex: "0000"}', "S_FINE", "gives"),
+        ('{hex: "0000"}', "{same-as: first}", "REC-1: read: labels of calls before it: unknown 'first'"),
+        ('{hex: "0000"}', "{same-as: last}, label: last", "REC-1: read: labels of calls before it: unknown 'last'"),
+        (
+            "- again",
+            "- {call: wait, label: a}\n      - {call: wait, label: a}\n      - again",
+            r"calls\[1\] \(wait\): the label a is there twice",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named_with_its_line(tmp_path: Path, old: str, new: str, problem: str) -> None:

@@ -181,6 +181,24 @@ def test_a_table_lies_where_a_heap_of_the_sequence_says(opened: Open) -> None:
     assert replies[-1].value == RIGHT
 
 
+def test_a_table_is_staged_and_a_list_records_with_the_heaps_that_it_has(opened: Open) -> None:
+    calls: Calls = [
+        *setting_up()[:8],
+        {"call": "create-staging-heap", "makes": 8, "count": 16},
+        {"call": "create-heap", "makes": 9, "count": 16},
+        {"call": "create-staged-table", "makes": 7, "of": 2, "staging": 8, "heap": 9},
+        *setting_up()[9:],
+        {"call": "copy-descriptors", "staging": 8, "heap": 9, "count": 3},
+        *({"call": "try-table", "of": 2, "what": what} for what in ("dispatchable", "cpu", "gpu")),
+        *({"call": "evict-nothing", "what": what} for what in ("evict", "make-resident")),
+        *({**call, "call": "record-without-heaps"} if call["call"] == "record" else call for call in execution()),
+    ]
+    replies = perform(opened("computes"), calls)
+    assert [reply.unsupported for reply in replies] == [""] * len(calls)
+    assert codes(replies) == []
+    assert replies[-1].value == RIGHT
+
+
 def test_memory_of_every_heap_is_filled_written_and_read(opened: Open) -> None:
     for heap in ("DEFAULT", "UPLOAD", "READBACK", "CUSTOM"):
         replies = perform(
