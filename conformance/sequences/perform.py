@@ -1,7 +1,7 @@
 """Sequences on any backend that runs single dispatches: what has state lies in the buffers, so ``run(dispatch)`` is enough for it.
 
 Performed are the calls about operators, bindings, memory and execution on the device that is there from the beginning. All others are answered
-``unsupported``, as are all calls after one that was: what they need may not have been made.
+``unsupported``, as are all calls after one that was: what they need may not have been made. Threads take turns in the order in which their calls stand.
 
 An initializer copies the inputs that DirectML owns (DML_TENSOR_FLAG_OWNED_BY_DML) into the persistent memory that is bound to it, and a dispatch
 reads them there. Each dispatch gets copies of the buffers, and what it leaves in them is copied back: a backend must not go on with
@@ -19,6 +19,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import Backend, BufferBinding, Bytes, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.sequences.calls import (
     DEVICE,
+    DIRECT,
     PERSISTENT,
     TEMPORARY,
     VOLATILE,
@@ -38,6 +39,7 @@ from dmlcts.conformance.sequences.calls import (
     CreateResource,
     CreateTable,
     GetProperties,
+    Meet,
     Range,
     Read,
     Record,
@@ -122,6 +124,7 @@ class Recorded:
 class CommandList:
     """A list of recorded dispatches, in groups: between two groups is a barrier, and the order within one is free."""
 
+    type: str = DIRECT
     groups: list[list[Recorded]] = field(default_factory=lambda: [[]])
 
 
@@ -147,14 +150,15 @@ class Performer:
         replies: list[Reply] = []
         stopped = ""
         for call in calls:
-            reply = Reply(unsupported=stopped) if stopped else self._answer(call)
+            reply = Reply(unsupported=stopped) if stopped else self.answer(call)
             stopped = stopped or reply.unsupported
             replies.append(reply)
         return replies
 
-    def _answer(self, call: Call) -> Reply:
+    def answer(self, call: Call) -> Reply:
+        """The reply to one call."""
         make = _ANSWERS.get(type(call))
-        if make is None or call.thread or getattr(call, "device", DEVICE) != DEVICE:
+        if make is None or getattr(call, "device", DEVICE) != DEVICE:
             return Reply(unsupported=f"{type(call).__name__} is not performed by a backend that runs single dispatches")
         try:
             return Reply(value=make(self, call))
@@ -304,7 +308,7 @@ class Performer:
         return self.memory[call.resource][call.offset : end].tobytes()
 
     def _create_list(self, call: CreateList) -> None:
-        self.objects[call.makes] = CommandList()
+        self.objects[call.makes] = CommandList(call.type)
 
     def _record(self, call: Record) -> None:
         table: Table = self.objects[call.table]
@@ -322,6 +326,9 @@ class Performer:
 
     def _wait(self, call: Wait) -> None:
         self.wait()
+
+    def _meet(self, call: Meet) -> None:
+        """All are there: nobody runs ahead where threads take turns."""
 
     # Execution
 
@@ -373,6 +380,7 @@ _ANSWERS: Mapping[type[Call], Callable[[Performer, Any], Any]] = {
     Close: Performer._close,
     Submit: Performer._submit,
     Wait: Performer._wait,
+    Meet: Performer._meet,
 }
 """What performs each call."""
 

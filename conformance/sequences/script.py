@@ -6,11 +6,14 @@ and lies between guard bytes, which are read back at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TypeVar
 
 from dmlcts.conformance.backends.backend import Bytes, Dispatch
 from dmlcts.conformance.sequences.calls import (
+    DIRECT,
     PERSISTENT,
     TEMPORARY,
     Barrier,
@@ -26,6 +29,7 @@ from dmlcts.conformance.sequences.calls import (
     CreateOperator,
     CreateResource,
     CreateTable,
+    Meet,
     Range,
     Read,
     Record,
@@ -39,6 +43,8 @@ from dmlcts.conformance.sequences.calls import (
 )
 from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
 from dmlcts.spec.model.desc import OperatorDesc
+
+Made = TypeVar("Made")
 
 NAN = 0xFF
 """What temporary and persistent memory holds before its first use: NaN in every floating-point type."""
@@ -71,10 +77,11 @@ class Reading:
 
 
 class Script:
-    """A sequence that is being written. Every method adds calls."""
+    """A sequence that is being written. Every method adds calls. ``queue`` is the type of the lists that are made from now on."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        self.queue = DIRECT
         self._next = 0
 
     def number(self) -> int:
@@ -96,6 +103,10 @@ class Script:
 
     def initialize(self, operator: Operator, inputs: Mapping[str, Range]) -> None:
         """Initializes an operator, with the inputs that DirectML owns, in a list of its own."""
+        self.run([(operator.initializer, self.initializer_table(operator, inputs))])
+
+    def initializer_table(self, operator: Operator, inputs: Mapping[str, Range]) -> int:
+        """Makes a table for an operator's initializer, with all that it needs bound."""
         table, temporary = self.number(), self.number()
         names = slots_of(operator.desc, "input")
         owned = {name for name, tensor in operator.desc.tensors() if is_owned(tensor)}
@@ -109,7 +120,7 @@ class Script:
         ]
         if owned:
             self.calls.append(BindInputs(table, (tuple(inputs[name] if name in owned else None for name in names),)))
-        self.run([(operator.initializer, table)])
+        return table
 
     def buffers(self, contents: Iterable[Bytes], least: Sequence[int] = ()) -> list[int]:
         """Makes buffers with these contents, each of at least so many bytes."""
@@ -151,7 +162,7 @@ class Script:
     def record(self, pairs: Iterable[tuple[int, int]], barriers: bool = True) -> int:
         """Records dispatchables with their tables into a new list, with a barrier after each."""
         number = self.number()
-        self.calls.append(CreateList(number))
+        self.calls.append(CreateList(number, self.queue))
         for dispatchable, table in pairs:
             self.calls.append(Record(number, dispatchable, table))
             if barriers:
@@ -159,9 +170,22 @@ class Script:
         self.calls.append(Close(number))
         return number
 
-    def submit(self, number: int) -> None:
-        """Submits a list and waits for it."""
-        self.calls += [Submit((number,)), Wait()]
+    def submit(self, *numbers: int) -> None:
+        """Submits lists together and waits for them."""
+        self.calls += [Submit(numbers), Wait()]
+
+    def at_once(self, works: Sequence[Callable[[], Made]]) -> list[Made]:
+        """What each work adds, on a thread of its own: they meet at the beginning, and their calls stand one after another in turn.
+
+        No work may use what another one makes.
+        """
+        before, of_threads, made = self.calls, [], []
+        for number, work in enumerate(works, start=1):
+            self.calls = [Meet("all are there", len(works))]
+            made.append(work())
+            of_threads.append([replace(call, thread=f"thread {number}") for call in self.calls])
+        self.calls = [*before, *(call for turn in zip_longest(*of_threads) for call in turn if call is not None)]
+        return made
 
     def run(self, pairs: Iterable[tuple[int, int]], barriers: bool = True) -> None:
         """Records dispatchables with their tables, submits them and waits."""

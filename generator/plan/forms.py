@@ -19,7 +19,8 @@ class Form:
     """A form of repetition: what it repeats, and what is found by it.
 
     ``owned``: DirectML owns some inputs, if it may own any. ``copies``: another operator copies the output, and must be there at the case's feature
-    level too. ``basis``: what its cases rest on, besides what is known of their operator.
+    level too. ``basis``: what its cases rest on, besides what is known of their operator. ``pin``: which line of the pin its cases are in, after
+    their level; forms that came later have lines of their own, so that those of older forms stay as they are.
     """
 
     label: str
@@ -28,6 +29,7 @@ class Form:
     owned: bool = False
     copies: bool = False
     basis: str = DOCUMENTED
+    pin: str = "sequences"
 
 
 @cache

@@ -4,7 +4,8 @@
 
 A level's line is about the cases that this level adds: how many, a hash of their ids, and one of what stands behind each id: desc, data,
 bindings, expectation and tolerance. At levels smoke and core the bytes of all inputs are hashed too, so that a changed recipe shows. Level full has
-too many for that: there the hash has the recipe's name and parameters. Sequences have lines of their own, such as ``core/sequences``. The order of cases does not count, nor do notes and labels of coverage.
+too many for that: there the hash has the recipe's name and parameters. Sequences have lines of their own, such as ``core/sequences``, as the form of each
+says. The order of cases does not count, nor do notes and labels of coverage.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from dmlcts.generator.case.case import HUGE, LEVELS, RELATION, SEQUENCE, Case, to_json
 from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.generator.sweeps.memory import huge_cases
@@ -28,8 +30,8 @@ from dmlcts.spec.reading.promises import NO_PROMISE, plain
 FILE = Path(__file__).with_name("pins.txt")
 """The lines of all operators, by name and level."""
 
-_SEQUENCES = "/sequences"
-_LINES = tuple(f"{level}{kind}" for kind in ("", _SEQUENCES) for level in LEVELS)
+_KINDS = ("", *dict.fromkeys(f"/{form.pin}" for form in forms().values()))
+_LINES = tuple(f"{level}{kind}" for kind in _KINDS for level in LEVELS)
 """The lines of an operator that has cases of every level and kind, in their order."""
 
 _WITH_BYTES = ("smoke", "core")
@@ -65,7 +67,7 @@ def pins_of(name: str) -> list[Pin]:
     operator = load(name)
     cases: dict[str, list[Case]] = {line: [] for line in _LINES}
     for case in (*operator_cases(name), *huge_cases(plan_of(operator), HUGE)):
-        cases[f"{case.level}{_SEQUENCES}" if case.kind == SEQUENCE else case.level].append(case)
+        cases[f"{case.level}/{forms()[case.sequence].pin}" if case.kind == SEQUENCE else case.level].append(case)
     shared = _expectation(operator)
     return [_pin(name, line, cases[line], shared) for line in _LINES if cases[line]]
 
@@ -76,7 +78,7 @@ def _pin(name: str, level: str, cases: Iterable[Case], shared: Mapping[str, Any]
         count += 1
         ids.update(case.id.encode() + b"\n")
         contents.update(_content(case, shared))
-        if level.removesuffix(_SEQUENCES) in _WITH_BYTES and case.expect != RELATION:  # a law's data are those of its variables
+        if level.partition("/")[0] in _WITH_BYTES and case.expect != RELATION:  # a law's data are those of its variables
             for tensor, values in sorted(inputs(case).items()):
                 contents.update(tensor.encode() + values.tobytes())
     return Pin(name, level, count, ids.hexdigest()[:_DIGITS], contents.hexdigest()[:_DIGITS])

@@ -13,7 +13,7 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.sequences.calls import PERSISTENT, TEMPORARY, Call, Range, Reply
+from dmlcts.conformance.sequences.calls import COMPUTE, PERSISTENT, TEMPORARY, BindOutputs, Call, Range, Reply, Slot
 from dmlcts.conformance.sequences.perform import (
     Bound,
     CommandList,
@@ -272,6 +272,28 @@ class _PersistentWritten(Performer):
         self.memory[bound.persistent.resource][end - 1] ^= 1
 
 
+class _OutputsOfAnotherThread(Performer):
+    """A thread that binds outputs binds those that the thread before it has bound."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.others: tuple[Slot, ...] | None = None
+
+    def answer(self, call: Call) -> Reply:
+        if not (call.thread and isinstance(call, BindOutputs)):
+            return super().answer(call)
+        others, self.others = self.others, call.to
+        return super().answer(call if others is None else replace(call, to=others))
+
+
+class _OwnQueueAlone(Performer):
+    """Knows the queue of type DIRECT alone."""
+
+    def submit(self, commands: CommandList) -> None:
+        if commands.type != COMPUTE:
+            super().submit(commands)
+
+
 FAULTS: Mapping[str, tuple[str, type[Performer]]] = {
     "stale-result": ("gives the result of an operator's first dispatch again", _Stale),
     "cached-by-desc": ("gives the result of another operator with an equal desc", _CachedByDesc),
@@ -291,6 +313,8 @@ FAULTS: Mapping[str, tuple[str, type[Performer]]] = {
     "temporary-zero": ("takes temporary memory to be zero", _TemporaryTakenForZero),
     "temporary-overrun": ("writes past its temporary memory", _TemporaryOverrun),
     "persistent-written": ("writes persistent memory during a dispatch", _PersistentWritten),
+    "wrong-thread": ("binds for one thread what another one has bound", _OutputsOfAnotherThread),
+    "one-queue": ("executes nothing that is submitted to a queue of type COMPUTE", _OwnQueueAlone),
 }
 """By label: what an implementation does, and the changed step."""
 
@@ -345,7 +369,7 @@ class _KeptInside(Performer):
 
 class _FreeOrder(Performer):
     def submit(self, commands: CommandList) -> None:
-        super().submit(CommandList([group[::-1] for group in commands.groups]))
+        super().submit(CommandList(commands.type, [group[::-1] for group in commands.groups]))
 
 
 class _Late(Performer):

@@ -58,7 +58,7 @@ def promise_outcome(promise: Promise, backend: Backend, timeout: float | None = 
     perform = perform_on(backend, timeout)
     if perform is None:
         return Outcome(UNSUPPORTED, "the backend has no sequences", undeclared=SEQUENCES), ""
-    if isinstance(getattr(perform, "__self__", None), Performer) and _is_about_refusal(promise):
+    if isinstance(getattr(perform, "__self__", None), Performer) and (_is_about_refusal(promise) or _is_about_threads(promise)):
         return Outcome(UNSUPPORTED, "the suite performs the calls here, and not the implementation", undeclared=SEQUENCES), ""
     replies: list[Reply] = []
     failure = attempt_to(lambda: replies.extend(perform(list(promise.calls))))
@@ -73,6 +73,11 @@ def promise_outcome(promise: Promise, backend: Backend, timeout: float | None = 
 def _is_about_refusal(promise: Promise) -> bool:
     """Whether a promise says what is refused: the suite, where it performs the calls itself, refuses nothing."""
     return promise.severity == MISUSE or any(each.removes or OK not in each.codes for each in promise.expected)
+
+
+def _is_about_threads(promise: Promise) -> bool:
+    """Whether several threads are to make calls at once: where the suite performs them, they take turns."""
+    return any(call.thread for call in promise.calls)
 
 
 def _end_of(backend: Backend) -> str:

@@ -27,7 +27,7 @@ from dmlcts.reports.record.record import ERROR, FAIL, PASS, SEQUENCES, UNSUPPORT
 
 Array = NDArray[Any]
 
-_WHICH = ("first", "second", "third")
+_WHICH = ("first", "second", "third", "fourth")
 
 
 def execute_sequence(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Result:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.execution.answers import answers_of
 from dmlcts.conformance.execution.layout import Layout, lay_out
-from dmlcts.conformance.sequences.calls import VOLATILE, Range
+from dmlcts.conformance.sequences.calls import COMPUTE, DIRECT, VOLATILE, Range
 from dmlcts.conformance.sequences.calls.slots import is_owned
 from dmlcts.conformance.sequences.script import Operator, Reading, Script, ranges_of
 from dmlcts.generator.case.case import OFFSETS, REFERENCE, Case
@@ -125,12 +126,17 @@ def _read_back(repetition: Repetition, turn: Turn, buffers: list[int]) -> None:
 
 def _finish(repetition: Repetition, *ready: _Ready) -> None:
     """Reads back what lies beside the tensors: persistent memory, which no dispatch may change, and temporary memory with its guards."""
-    script = repetition.script
     for each in ready:
-        repetition.held += [
-            Held("persistent memory", script.read(each.operator.persistent), each.persistent),
-            Held("temporary memory", script.read(each.operator.temporary)),
-        ]
+        repetition.held += _memory_of(repetition, each.operator, each.persistent)
+
+
+def _memory_of(repetition: Repetition, operator: Operator, before: Reading | None = None) -> list[Held]:
+    """Reads the memory of an operator, whose persistent part was read before, if it was."""
+    script = repetition.script
+    return [
+        Held("persistent memory", script.read(operator.persistent), before),
+        Held("temporary memory", script.read(operator.temporary)),
+    ]
 
 
 def _execute(repetition: Repetition, ready: _Ready, turn: Turn, buffers: list[int]) -> None:
@@ -264,6 +270,43 @@ def _recorded_once(case: Case, repetition: Repetition) -> None:
     _finish(repetition, ready)
 
 
+def _compute_queue(case: Case, repetition: Repetition) -> None:
+    script, (first, second) = repetition.script, _turns(case, repetition, 2)
+    buffers = script.buffers(first.layout.snapshot)
+    script.queue = COMPUTE
+    ready = _start(repetition, first, ranges_of(first.layout.dispatch, buffers))
+    _execute(repetition, ready, first, buffers)
+    script.queue = DIRECT
+    for buffer, content in zip(buffers, second.layout.snapshot, strict=True):
+        script.write(buffer, content)
+    script.run([(ready.operator.compiled, ready.table)])
+    _read_back(repetition, second, buffers)
+    _finish(repetition, ready)
+
+
+THREADS = 4
+
+
+def _threads(case: Case, repetition: Repetition) -> None:
+    script, turns = repetition.script, _turns(case, repetition, THREADS)
+    every = [script.buffers(turn.layout.snapshot) for turn in turns]
+
+    def work(ranges: Mapping[str, Range]) -> tuple[Operator, int]:
+        operator = script.operator(case.desc)
+        first = script.initializer_table(operator, ranges)
+        table = script.table(operator)
+        script.bind(table, operator, ranges)
+        return operator, script.record([(operator.initializer, first), (operator.compiled, table)])
+
+    ranges = [ranges_of(turn.layout.dispatch, own) for turn, own in zip(turns, every, strict=True)]
+    made = script.at_once([partial(work, own) for own in ranges])
+    script.submit(*(recorded for _, recorded in made))
+    for turn, own_buffers in zip(turns, every, strict=True):
+        _read_back(repetition, turn, own_buffers)
+    for operator, _ in made:
+        repetition.held += _memory_of(repetition, operator)
+
+
 FORMS: Mapping[str, Callable[[Case, Repetition], None]] = {
     "again": _again,
     "other-buffers": _other_buffers,
@@ -273,5 +316,7 @@ FORMS: Mapping[str, Callable[[Case, Repetition], None]] = {
     "side-by-side": _side_by_side,
     "in-turn": _in_turn,
     "recorded-once": _recorded_once,
+    "compute-queue": _compute_queue,
+    "threads": _threads,
 }
 """What writes the sequence of each form."""

@@ -14,10 +14,24 @@ from dmlcts.conformance.execution.traced import Traced
 from dmlcts.conformance.faults.beyond.sequences import FAULTS, LEGAL, FaultySequences
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
-from dmlcts.conformance.sequences.calls import Call, Reply
+from dmlcts.conformance.sequences.call_json import objects_of
+from dmlcts.conformance.sequences.calls import (
+    COMPUTE,
+    DIRECT,
+    Call,
+    Close,
+    Compile,
+    CreateInitializer,
+    CreateList,
+    CreateOperator,
+    CreateTable,
+    Meet,
+    Record,
+    Reply,
+)
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.conformance.sequences.repetition.execute import sequence_outcome
-from dmlcts.conformance.sequences.repetition.forms import FORMS
+from dmlcts.conformance.sequences.repetition.forms import FORMS, repetition_of
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.forms import forms
@@ -78,6 +92,8 @@ def test_no_form_is_there_for_nothing() -> None:
         "side-by-side": "last-descriptors",
         "in-turn": "no-barriers",
         "recorded-once": "recorded-bindings",
+        "compute-queue": "one-queue",
+        "threads": "wrong-thread",
     }
     assert {name: found[fault] for name, fault in needed.items()} == {name: {name} for name in needed}
     assert "again" in found["stale-result"]
@@ -94,6 +110,29 @@ def test_memory_beside_the_tensors_is_looked_at() -> None:
     assert outcome(form("again"), FaultySequences("persistent-written"))[1].startswith(
         "persistent memory was changed by a dispatch"
     )
+
+
+def test_threads_begin_together_and_none_uses_what_another_makes() -> None:
+    calls = repetition_of(form("threads")).script.calls
+    threads = list(dict.fromkeys(call.thread for call in calls if call.thread))
+    assert len(threads) == 4
+    own: list[set[int]] = []
+    for thread in threads:
+        mine = [call for call in calls if call.thread == thread]
+        assert isinstance(mine[0], Meet)
+        assert {CreateOperator, Compile, CreateInitializer, CreateTable, Record, Close} <= {type(call) for call in mine}
+        own.append({number for call in mine if (number := getattr(call, "makes", None))})
+        others = {number for call in mine for number in objects_of(call)} - own[-1]
+        before = calls[: calls.index(mine[0])]
+        assert others - {0} <= {getattr(call, "makes", None) for call in before}, "of what is shared, all was made before"
+    assert sum(map(len, own)) == len(set().union(*own))
+    starts = [next(index for index, call in enumerate(calls) if call.thread == thread) for thread in threads]
+    assert starts == list(range(starts[0], starts[0] + 4)), "calls of threads stand in turn"
+
+
+def test_a_queue_of_type_compute_is_used_and_then_the_other() -> None:
+    lists = [call.type for call in repetition_of(form("compute-queue")).script.calls if isinstance(call, CreateList)]
+    assert lists == [COMPUTE, COMPUTE, DIRECT]
 
 
 # What a backend may answer
