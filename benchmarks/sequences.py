@@ -80,7 +80,9 @@ def main() -> None:
     count = len(chosen)
     for index, what in enumerate(("processor time", "time")):
         one, other = (median(each[side][index] for each in rounds) / count * 1e3 for side in (0, 1))
-        print(f"{what:15} a run {one:7.2f} ms, its sequence {other:7.2f} ms, {other / one:5.2f} x, medians of {ROUNDS}, {count} cases")
+        print(
+            f"{what:15} a run {one:7.2f} ms, its sequence {other:7.2f} ms, {other / one:5.2f} x, medians of {ROUNDS}, {count} cases"
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #include "computing.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace fake {
@@ -15,11 +16,41 @@ DWORD own_thread = 0;
 
 void remove_device() { removed = true; }
 
-HRESULT give_device(void** out);
+/// What counts references and holds others. At the end it lets go of all of them, but stays where it is: a list may still be executed that has it.
+template <class Base> struct Counted : Base {
+    ULONG STDMETHODCALLTYPE AddRef() override { return static_cast<ULONG>(InterlockedIncrement(&references)); }
+    ULONG STDMETHODCALLTYPE Release() override {
+        const LONG left = InterlockedDecrement(&references);
+        if (!left && !is("object-leaked")) let_go();
+        return static_cast<ULONG>(left);
+    }
+    HRESULT STDMETHODCALLTYPE SetPrivateDataInterface(REFGUID, IUnknown* given) override {
+        hold(given);
+        return S_OK;
+    }
 
-/// A child that knows its device.
-template <class Interface> struct Part : Child<Interface> {
-    HRESULT STDMETHODCALLTYPE GetDevice(REFIID, void** out) override { return give_device(out); }
+    void hold(IUnknown* other) {
+        if (!other) return;
+        other->AddRef();
+        held.push_back(other);
+    }
+    void let_go() {
+        for (IUnknown* other : std::exchange(held, {})) other->Release();
+    }
+
+    volatile LONG references = 1;
+    std::vector<IUnknown*> held;
+};
+
+/// A child, which knows its device and holds it.
+template <class Interface> struct Part : Counted<Child<Interface>> {
+    HRESULT STDMETHODCALLTYPE GetDevice(REFIID, void** out) override {
+        device->AddRef();
+        *out = device;
+        return S_OK;
+    }
+
+    dml::IDevice1* device = nullptr;
 };
 
 /// A tensor of the desc, which is not kept.
@@ -82,7 +113,10 @@ struct Initializer : Part<dml::IOperatorInitializer> {
     }
     HRESULT STDMETHODCALLTYPE Reset(UINT count, dml::ICompiledOperator* const* given) override {
         over.clear();
-        for (UINT i = 0; i < count; ++i) over.push_back(static_cast<Compiled*>(given[i]));
+        for (UINT i = 0; i < count; ++i) {
+            over.push_back(static_cast<Compiled*>(given[i]));
+            if (!is("reference-dropped")) hold(given[i]);
+        }
         return S_OK;
     }
 
@@ -111,12 +145,23 @@ dml::BufferBinding buffer(const dml::BindingDesc* desc) {
 }
 
 struct Table : Part<dml::IBindingTable> {
-    explicit Table(const dml::BindingTableDesc* desc) : of(desc ? dynamic_cast<Compiled*>(desc->dispatchable) : nullptr) {}
+    explicit Table(const dml::BindingTableDesc* desc) : of(desc ? dynamic_cast<Compiled*>(desc->dispatchable) : nullptr) {
+        if (desc && !is("reference-dropped")) hold(desc->dispatchable);
+    }
 
     void STDMETHODCALLTYPE BindInputs(UINT count, const dml::BindingDesc* descs) override { bind(bound.inputs, count, descs, 2); }
     void STDMETHODCALLTYPE BindOutputs(UINT count, const dml::BindingDesc* descs) override {
         if (is("crashes-on-thread") && GetCurrentThreadId() != own_thread) crash();
         bind(bound.outputs, count, descs, 1);
+        if (is("wrong-thread") && of && GetCurrentThreadId() != own_thread) {
+            static SRWLOCK lock = SRWLOCK_INIT;
+            static std::vector<Buffers> of_another;
+            AcquireSRWLockExclusive(&lock);
+            const std::vector<Buffers> own = bound.outputs;
+            if (!of_another.empty()) bound.outputs = of_another;
+            of_another = own;
+            ReleaseSRWLockExclusive(&lock);
+        }
     }
     void STDMETHODCALLTYPE BindTemporaryResource(const dml::BindingDesc* desc) override { bound.temporary = buffer(desc); }
     void STDMETHODCALLTYPE BindPersistentResource(const dml::BindingDesc* desc) override { bound.persistent = buffer(desc); }
@@ -208,7 +253,7 @@ struct Recorder : Child<dml::ICommandRecorder> {
     }
 };
 
-struct Device : Object<dml::IDevice1> {
+struct Device : Counted<Object<dml::IDevice1>> {
     HRESULT STDMETHODCALLTYPE CheckFeatureSupport(UINT feature, UINT, const void*, UINT size, void* out) override {
         const uint32_t level = 0x6400, yes = 1;
         std::memcpy(out, feature == dml::feature_feature_levels ? &level : &yes, size);
@@ -226,7 +271,10 @@ struct Device : Object<dml::IDevice1> {
         made->Reset(count, given);
         return give(made, out);
     }
-    HRESULT STDMETHODCALLTYPE CreateCommandRecorder(REFIID, void** out) override { return give(&recorder, out); }
+    HRESULT STDMETHODCALLTYPE CreateCommandRecorder(REFIID, void** out) override {
+        if (out) *out = removed ? nullptr : &recorder;
+        return removed ? DXGI_ERROR_DEVICE_REMOVED : S_OK;
+    }
     HRESULT STDMETHODCALLTYPE CreateBindingTable(const dml::BindingTableDesc* desc, REFIID, void** out) override {
         return give(new Table(desc), out);
     }
@@ -240,6 +288,10 @@ struct Device : Object<dml::IDevice1> {
 
     /// An object, or what a removed device gives.
     template <class T> HRESULT give(T* made, void** out) {
+        if (!removed) {
+            made->device = this;
+            made->hold(this);
+        }
         if (out) *out = removed ? nullptr : made;
         return removed ? DXGI_ERROR_DEVICE_REMOVED : S_OK;
     }
@@ -247,18 +299,11 @@ struct Device : Object<dml::IDevice1> {
     Recorder recorder;
 };
 
-Device* latest = nullptr;
-
-HRESULT give_device(void** out) {
-    if (out) *out = static_cast<dml::IDevice1*>(latest);
-    return S_OK;
-}
-
 }  // namespace
 
 bool is_computing() {
     for (const char* mode : {"computes", "stale-result", "initializer-once", "offset-remembered", "table-not-reset", "temporary-zero",
-                             "persistent-shared", "removal-unnoticed", "crashes-on-thread"}) {
+                             "persistent-shared", "removal-unnoticed", "reference-dropped", "object-leaked", "wrong-thread", "crashes-on-thread"}) {
         if (is(mode)) return true;
     }
     return false;
@@ -267,8 +312,8 @@ bool is_computing() {
 HRESULT create_computing(void** out) {
     removed = false;
     own_thread = GetCurrentThreadId();
-    latest = new Device;
-    return give_device(out);
+    if (out) *out = static_cast<dml::IDevice1*>(new Device);
+    return S_OK;
 }
 
 }  // namespace fake

@@ -11,6 +11,9 @@
 // | `temporary-zero` | temporary memory is thought to hold zeros |
 // | `persistent-shared` | all operators keep their owned inputs in the same persistent memory: that of the last initialization |
 // | `removal-unnoticed` | GetDeviceRemovedReason is S_OK whatever happened |
+// | `reference-dropped` | a table and an initializer do not hold what they are for |
+// | `object-leaked` | an object lets go of nothing when its last reference is gone |
+// | `wrong-thread` | on any thread but the one that made the device, outputs are bound that another one has bound before |
 // | `crashes-on-thread` | binding outputs on any thread but the one that made the device crashes |
 #pragma once
 

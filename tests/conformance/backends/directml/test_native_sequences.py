@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from directml_host import answers, host_command, host_environment, on_fake_d3d12
-from fake_dlls import MODE, built_fake, written
+from directml_host import answers, on_fake_d3d12
 
 from dmlcts.conformance.backends.backend import BackendFault
 from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.process.protocol import frame
-from dmlcts.conformance.runner.planning.options import RunOptions
-from dmlcts.conformance.runner.planning.selection import selected_cases
-from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.sequences.call_json import read_calls
 from dmlcts.conformance.sequences.calls import Reply
 from dmlcts.conformance.sequences.takes_part import perform_on
-from dmlcts.reports.record.record import FAIL, PASS, Result
 from dmlcts.spec.reading.loader import load
 
 Open = Callable[[str], ProcessBackend]
@@ -31,37 +25,6 @@ Calls = list[dict[str, Any]]
 TENSOR = {"DataType": "UINT32", "Sizes": [4]}
 XOR = {"Type": "ELEMENT_WISE_BIT_XOR", "ATensor": TENSOR, "BTensor": TENSOR, "OutputTensor": TENSOR}
 REMOVED = "0x887A0005"
-
-
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Gives the path of a fake by its mode."""
-    host_command(None)  # or the test is skipped
-    folder = tmp_path_factory.mktemp("fake_sequences")
-    built = built_fake(folder, "")
-
-    def path(mode: str) -> Path:
-        file = folder / f"{mode}.dll"
-        file.write_bytes(written(built, MODE, mode))
-        return file
-
-    return path
-
-
-@pytest.fixture(scope="module")
-def opened(fake: Callable[[str], Path]) -> Iterator[Open]:
-    """Opens the host on a fake of this mode, once for all tests; it is closed at the end."""
-    backends: dict[str, ProcessBackend] = {}
-    with ExitStack() as stack:
-
-        def start(mode: str) -> ProcessBackend:
-            if mode not in backends:
-                command = stack.enter_context(on_fake_d3d12(fake(mode)))
-                backends[mode] = ProcessBackend(command, 60.0, host_environment())
-                stack.callback(backends[mode].close)
-            return backends[mode]
-
-        yield start
 
 
 def perform(backend: ProcessBackend, calls: Calls) -> list[Reply]:
@@ -393,29 +356,3 @@ def test_a_request_that_makes_no_sense_is_refused_and_says_why(fake: Callable[[s
         assert answer["status"] == status, call
         assert message in json.dumps(answer)
     assert last == {"status": "ok", "id": len(WRONG), "replies": [{}]}
-
-
-# Faults that no single dispatch shows
-
-
-def results(backend: ProcessBackend) -> list[Result]:
-    """Of all forms that the fake can: not the one that copies an output by another operator."""
-    options = RunOptions(level="full", expression="bit_xor and sequence and not turn")
-    session = Session(options, backend)
-    return [session.run(case) for case in selected_cases(options)]
-
-
-def test_no_sequence_fails_on_an_operator_that_is_right(opened: Open) -> None:
-    found = results(opened("computes"))
-    assert len(found) >= 12
-    assert [(result.case, result.message) for result in found if result.status != PASS] == []
-
-
-@pytest.mark.parametrize(
-    "fault",
-    ["stale-result", "initializer-once", "offset-remembered", "table-not-reset", "temporary-zero", "persistent-shared"],
-)
-def test_each_fault_is_found(fault: str, opened: Open) -> None:
-    failures = [result for result in results(opened(fault)) if result.status == FAIL]
-    assert failures, fault
-    assert all("dispatches" in result.message for result in failures)
