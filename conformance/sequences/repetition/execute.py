@@ -53,6 +53,8 @@ def sequence_outcome(case: Case, backend: Backend, info: BackendInfo, timeout: f
         if (excluded := undeclared_outcome(turn.case, info)) is not None:
             return excluded
     failure, replies = replies_to(repetition.script.calls, perform)
+    if failure is not None and failure.status == UNSUPPORTED and any(call.thread for call in repetition.script.calls):
+        failure.undeclared = SEQUENCES  # a host without threads takes no part, and that costs no claim
     return failure or _judge(repetition, replies, info)
 
 

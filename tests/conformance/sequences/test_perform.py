@@ -9,7 +9,19 @@ from dmlcts.conformance.backends.backend import BufferBinding, Dispatch
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.sequences.call_json import read_calls
-from dmlcts.conformance.sequences.calls import Call, CreateDevice, CreateTable, GetProperties, Reply, SetName, Wait
+from dmlcts.conformance.sequences.calls import (
+    Call,
+    CreateDevice,
+    CreateResource,
+    CreateTable,
+    GetProperties,
+    Meet,
+    Read,
+    Reply,
+    SetName,
+    Wait,
+    Write,
+)
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.conformance.sequences.script import sequence_of
 from dmlcts.generator.case.case import AGREEMENT, REFERENCE, VALUES
@@ -131,7 +143,7 @@ def test_memory_that_is_not_needed_has_no_bytes() -> None:
     assert perform([*calls, {"call": "read", "resource": 8}])[-1].value == b""
 
 
-@pytest.mark.parametrize("call", [CreateDevice(1), SetName(0, "x"), CreateTable(1, thread="second"), CreateTable(1, device=5)])
+@pytest.mark.parametrize("call", [CreateDevice(1), SetName(0, "x"), CreateTable(1, device=5)])
 def test_what_needs_more_than_dispatches_is_unsupported_and_so_is_all_after_it(call: Call) -> None:
     replies = Performer(BACKEND).perform([Wait(), call, Wait()])
     assert [bool(reply.unsupported) for reply in replies] == [False, True, True]
@@ -169,3 +181,16 @@ def test_a_binding_is_what_the_backend_gets() -> None:
 
     Performer(Looks()).perform(read_calls([*bound_abs(), *RECORD, *SUBMIT], load))
     assert seen == [{"InputTensor": BufferBinding(0, 0, 16), "OutputTensor": BufferBinding(1, 0, 16)}]
+
+
+def test_threads_take_turns_in_the_order_of_their_calls() -> None:
+    calls: list[Call] = [
+        CreateResource(1, 2),
+        *(Meet("here", 2, thread=name) for name in ("one", "other")),
+        Write(1, b"\1\1", thread="one"),
+        Write(1, b"\2", thread="other"),
+        Read(1, thread="one"),
+    ]
+    replies = Performer(BACKEND).perform(calls)
+    assert [reply.unsupported for reply in replies] == [""] * len(calls)
+    assert replies[-1].value == b"\2\1"
