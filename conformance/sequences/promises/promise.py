@@ -209,16 +209,22 @@ def _read_every_expected(entries: Sequence[Mapping[str, Any]]) -> Iterator[Expec
 
 def _read_expected(entry: Mapping[str, Any], labels: Mapping[str, int]) -> Expected:
     gives, removes = entry.get("gives"), entry.get("removes", False)
-    if isinstance(gives, Mapping) and (relation := next((name for name in (_SAME_AS, _REFUSED_UNLESS) if name in gives), "")):
-        if gives[relation] not in labels:
-            raise CallError(f"{entry['call']}: labels of calls before it: {unknown(gives[relation], labels)}")
-        return Expected(removes=removes, **{relation.replace("-", "_"): labels[gives[relation]]})
+    if isinstance(gives, Mapping) and (_SAME_AS in gives or _REFUSED_UNLESS in gives):
+        same, unless = (_place_of(gives.get(name), labels, str(entry["call"])) for name in (_SAME_AS, _REFUSED_UNLESS))
+        return Expected(removes=removes, same_as=same, refused_unless=unless)
     if isinstance(gives, Mapping):
         value = gives["value"] if "value" in gives else read_bytes(gives, str(entry["call"]))
         return Expected(value=value, removes=removes)
     if gives is None:
         return Expected(removes=removes)
     return Expected((gives,) if isinstance(gives, str) else tuple(gives), removes=removes)
+
+
+def _place_of(label: str | None, labels: Mapping[str, int], call: str) -> int | None:
+    """The place of the call that has a label; None for none. Raises CallError."""
+    if label is not None and label not in labels:
+        raise CallError(f"{call}: labels of calls before it: {unknown(label, labels)}")
+    return None if label is None else labels[label]
 
 
 def _is_as_expected(given: Any, wanted: Any) -> bool:
