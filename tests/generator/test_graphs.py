@@ -150,7 +150,7 @@ def test_a_graph_has_operators_among_those_that_an_implementation_has() -> None:
 
 def test_a_failure_of_one_operator_comes_down_to_it() -> None:
     graph = next(graph for graph in drawn(40, 12) if sum(node.desc.type == "JOIN" for node in graph.nodes) == 1)
-    simple = simplest(graph, values_of(graph), lambda each: any(node.desc.type == "JOIN" for node in each.nodes))
+    simple = simplest(graph, values_of, lambda each: any(node.desc.type == "JOIN" for node in each.nodes))
     assert [node.desc.type for node in simple.nodes] == ["JOIN"]
 
 
@@ -164,7 +164,7 @@ def test_a_failure_of_an_edge_keeps_both_of_its_ends() -> None:
         )
 
     graph = next(graph for number in range(3000) if fails(graph := draw_graph(Random(f"edge {number}"), 12, NAMES[1 + number % 2])))
-    simple = simplest(graph, values_of(graph), fails)
+    simple = simplest(graph, values_of, fails)
     assert sorted(node.desc.type for node in simple.nodes) == ["ACTIVATION_RELU", "ELEMENT_WISE_ADD"]
 
 

@@ -23,8 +23,8 @@ from dmlcts.generator.suite.graphs.simpler import simplest
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
 
-_COUNTS = (1, 2, 3, 3, 5, 5, 8, 8, 12, 20, 40)
-"""Nodes of a graph, in turn at random."""
+_COUNTS = (1, 2, 3, 3, 5, 5, 8, 8, 12, 20, 40) * 4 + (100, 200)
+"""Nodes of a graph, drawn from these; few are long, as a search of two minutes is to have some thousand graphs."""
 
 BY_ITSELF = "by itself, too"
 """What the symptoms of operators end with that need no graph to be wrong."""

@@ -2,7 +2,7 @@
 
 A graph grows a node at a time: an operator, a choice of data types, attributes and sizes, as any spec has them, so that one of its inputs can be an output
 that is there; its other inputs are outputs of the same type and size, constants, or new inputs of the graph. Sizes may change along an edge, as bytes
-alone must be equal, and so may layouts. What is read by nobody in the end is an output of the graph.
+alone must be equal, and so may layouts. What is read by nobody in the end is an output of the graph, but for some optional outputs beside others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_ELEMENTS = 4096
 """The elements of all tensors of a node, at most."""
 
 MOST_CONSTANT_BYTES = 8
-"""A constant node has at most so many bytes: the page speaks of small tensors."""
+"""A constant node has at most so many bytes: release notes speak of small tensors, and DirectML.dll 1.15.4 crashes at 9 (docs/graphs.md)."""
 
 _OPEN = ("uniform", "any-bits", "numbers", "small-integers", "quarters")
 """The recipes of inputs that may have any value."""
@@ -64,9 +64,11 @@ class Rates:
     newest: float = 0.6
     """The output that is read is one that nobody reads yet."""
     also_output: float = 0.1
+    """An output that is read is the graph's as well."""
+    unused: float = 0.4
+    """An optional output that nobody reads is not the graph's either, if another output of the node is used."""
     equal: float = 0.06
     """It is the operator of another node, with the same desc, and reads something else."""
-    """An output that is read is the graph's as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,9 @@ class _Growing:
     nodes: list[Node] = field(default_factory=list)
     choices: list[TypeChoice] = field(default_factory=list)
     inputs: list[_Input] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
+    """Every output of a node."""
     unread: dict[Made, None] = field(default_factory=dict)
-
-    def outputs_made(self) -> list[Made]:
-        """Every output of a node."""
-        return [Made(index, name) for index, node in enumerate(self.nodes) for name in node.outputs()]
 
     def tensor(self, made: Made) -> TensorDesc:
         """The tensor desc of an output of a node."""
@@ -121,7 +121,9 @@ def draw_graph(
 def _finish(growing: _Growing) -> Graph:
     """The graph, its nodes and outputs in random order."""
     random = growing.random
-    also = [made for made in growing.outputs_made() if made not in growing.unread and random.random() < growing.rates.also_output]
+    also = [made for made in growing.made if made not in growing.unread and random.random() < growing.rates.also_output]
+    for made in _unused(growing):
+        growing.unread.pop(made)
     order = random.sample(range(len(growing.nodes)), len(growing.nodes))
     place = {old: new for new, old in enumerate(order)}
     outputs = [Made(place[made.node], made.tensor) for made in (*growing.unread, *also)]
@@ -131,6 +133,17 @@ def _finish(growing: _Growing) -> Graph:
         for old in order
     )
     return Graph(nodes, tuple(outputs))
+
+
+def _unused(growing: _Growing) -> list[Made]:
+    """Optional outputs that stay unused: each of a node whose first output is used, as it is read or the graph's."""
+    return [
+        made
+        for made in growing.unread
+        if made.tensor != growing.nodes[made.node].outputs()[0]
+        and growing.nodes[made.node].operator.field(field_of(made.tensor)).optional
+        and growing.random.random() < growing.rates.unused
+    ]
 
 
 def _renumber(feed: Feed, place: Mapping[int, int]) -> Feed:
@@ -163,7 +176,7 @@ def _grow(growing: _Growing, plan: Plan, level: str) -> bool:
         return _add(growing, plan, growing.nodes[at].desc, growing.choices[at], {})
     sources: list[Made | None] = [None]
     if growing.nodes and random.random() >= growing.rates.fresh:
-        pool = list(growing.unread) if random.random() < growing.rates.newest else growing.outputs_made()
+        pool = list(growing.unread) if random.random() < growing.rates.newest else growing.made
         sources = list(random.sample(pool, min(len(pool), 4))) or [None]
     return any(_add(growing, plan, *found) for source in sources for found in islice(_descs(growing, plan, source, level), 2))
 
@@ -275,7 +288,7 @@ def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, 
         if name in feeds:
             continue
         may = is_open(plan, field_of(name))
-        fitting = [made for made in growing.outputs_made() if may and _fits(plan, desc, name, growing.tensor(made))]
+        fitting = [made for made in growing.made if may and _fits(plan, desc, name, growing.tensor(made))]
         known = [at for at, each in enumerate(growing.inputs) if may and each.is_open and each.tensor == desc.tensor(name)]
         if fitting and random.random() < rates.joined:
             feeds[name] = made = random.choice(fitting)
@@ -298,5 +311,7 @@ def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, 
     node = Node(replace(case, desc=desc), feeds)
     growing.nodes.append(node)
     growing.choices.append(choice)
-    growing.unread |= dict.fromkeys(Made(len(growing.nodes) - 1, name) for name in node.outputs())
+    made = [Made(len(growing.nodes) - 1, name) for name in node.outputs()]
+    growing.made += made
+    growing.unread |= dict.fromkeys(made)
     return True

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from numpy.typing import NDArray
 
 from dmlcts.generator.case.case import Data
 from dmlcts.generator.suite.graphs.graph import Feed, Given, Graph, Made, Node
+from dmlcts.generator.suite.graphs.smaller import with_plainer_attributes, with_smaller_tensors
 from dmlcts.spec.model.dtypes import array_literal
 from dmlcts.spec.rules.rules import violations
 
@@ -19,20 +21,36 @@ Values = Mapping[Made, Array]
 """What the nodes of a graph give."""
 
 
-def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], suspect: int | None = None, most: int = 300) -> Graph:
+def simplest(
+    graph: Graph,
+    values_of: Callable[[Graph], Values],
+    fails: Callable[[Graph], bool],
+    suspect: int | None = None,
+    most: int = 600,
+) -> Graph:
     """The simplest graph that fails as this one does, after so many trials at most.
 
-    ``values`` are what its nodes give, for those that are left out; ``suspect`` is the node that is wrong, if one is known. Nodes are left out as in delta
-    debugging, half of them at a time, then a quarter; then edges, outputs and strides one at a time.
-    """
-    left = most
+    ``values_of`` says what the nodes of a graph give, for those that are left out; ``suspect`` is the node that is wrong, if one is known. Nodes are left
+    out as in delta debugging, half of them at a time, then a quarter; then edges, outputs and strides one at a time; then tensors are made smaller; then
+    attributes plainer. Each change is kept that the failure survives.
 
-    def try_step(simpler: tuple[Graph, Values]) -> bool:
+    Raises:
+        ValueError: the nodes give nothing.
+    """
+    left, values = most, values_of(graph)
+
+    def try_step(simpler: tuple[Graph, Values | None]) -> bool:
         nonlocal left, graph, values
         left -= 1
-        if left < 0 or not simpler[0].nodes or not fails(simpler[0]):
+        if left < 0 or not simpler[0].nodes:
             return False
-        graph, values = simpler
+        try:
+            given = values_of(simpler[0]) if simpler[1] is None else simpler[1]
+        except ValueError:  # what gives nothing says nothing
+            return False
+        if not fails(simpler[0]):
+            return False
+        graph, values = simpler[0], given
         return True
 
     if suspect is not None and len(graph.nodes) > 1:
@@ -48,6 +66,8 @@ def simplest(graph: Graph, values: Values, fails: Callable[[Graph], bool], suspe
             part //= 2
         part = min(part, len(graph.nodes) // 2 or part)
     while left > 0 and any(try_step(step) for step in steps(graph, values)):
+        pass
+    while left > 0 and any(try_step((step, None)) for step in chain(with_smaller_tensors(graph), with_plainer_attributes(graph))):
         pass
     return graph
 
@@ -124,8 +144,9 @@ def with_packed_edge(graph: Graph, made: Made) -> Graph:
 
 
 def _keep(graph: Graph, values: Values, kept: set[int], wanted: list[Made]) -> tuple[Graph, Values]:
-    """The graph of these nodes alone, with inputs of the graph numbered anew; what none of them reads is an output."""
+    """The graph of these nodes alone, with inputs of the graph numbered anew; what none of them reads is an output, if it was used before."""
     order = sorted(kept)
+    unused = {made for made in values if made not in graph.outputs and not graph.readers(made)}
     place = {old: new for new, old in enumerate(order)}
     numbers: dict[int, int] = {}
 
@@ -138,9 +159,9 @@ def _keep(graph: Graph, values: Values, kept: set[int], wanted: list[Made]) -> t
         Node(graph.nodes[old].case, {name: renumber(feed) for name, feed in graph.nodes[old].feeds.items()}) for old in order
     )
     bare = Graph(nodes, ())
+    left_out = {Made(place[made.node], made.tensor) for made in unused if made.node in place}
     outputs = [Made(place[made.node], made.tensor) for made in wanted]
-    unread = [
-        Made(index, name) for index, node in enumerate(nodes) for name in node.outputs() if not bare.readers(Made(index, name))
-    ]
+    ends = (Made(index, name) for index, node in enumerate(nodes) for name in node.outputs())
+    unread = [made for made in ends if not bare.readers(made) and made not in left_out]
     found = {Made(place[made.node], made.tensor): value for made, value in values.items() if made.node in place}
     return Graph(nodes, tuple(dict.fromkeys((*outputs, *unread)))), found
