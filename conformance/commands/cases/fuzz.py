@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dmlcts.conformance.commands.cases.graphs import OUT as OUT_OF_GRAPHS
-from dmlcts.conformance.commands.cases.graphs import run_files, search
+from dmlcts.conformance.commands.cases.graphs import run_named, search
 from dmlcts.conformance.commands.cases.run import (
     backend_option,
     basis_option,
@@ -79,11 +79,10 @@ class _Minutes(click.FloatRange):
 )
 @click.option(
     "--graph",
-    "graph_files",
+    "named_graphs",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="run a graph that a search kept, and nothing else; may be repeated",
+    help="run a graph that a search kept, or drew (SEED-NUMBER), and nothing else; may be repeated",
 )
 @click.option(
     "--out",
@@ -102,7 +101,7 @@ def command(
     processes: int,
     quiet: bool,
     graphs: bool,
-    graph_files: tuple[str, ...],
+    named_graphs: tuple[str, ...],
     out: str,
     **given: Any,
 ) -> None:
@@ -113,7 +112,7 @@ def command(
     way, and is kept as a file in the folder `examples`. Further failures of a known cause are counted, and the search goes round them. After 20 causes
     or 50 failures in a row the search goes on without the operator.
 
-    With --graphs each number is a random graph of 1 to 40 operators (docs/graphs.md), with OPERATOR one of which is in each graph. --maxfail, --basis, --waivers, --corpus and --no-paths have no effect then.
+    With --graphs each number is a random graph of 1 to 200 operators (docs/graphs.md), with OPERATOR one of which is in each graph. --maxfail, --basis, --waivers, --corpus and --no-paths have no effect then.
 
     Ctrl-C ends the search like its minutes: the reports are written, as those of a run, and name operators that it did not reach. A search claims nothing. `dmlcts merge` merges
     searches with different seeds.
@@ -128,8 +127,8 @@ def command(
     from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.reports.record.record import SEARCH
 
-    if graph_files:
-        raise click.exceptions.Exit(run_files(given["backend"], graph_files, given["timeout"]))
+    if named_graphs:
+        raise click.exceptions.Exit(run_named(given["backend"], named_graphs, operators + more_operators, given["timeout"]))
     seed = SystemRandom().randrange(_SEEDS) if seed is None else seed
     if graphs:
         click.echo(f"seed {seed}" + ("" if minutes or quiet else "; Ctrl-C ends the search"))

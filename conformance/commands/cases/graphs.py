@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import click
 
 from dmlcts.conformance.runner.planning.options import UsageError
 
+if TYPE_CHECKING:
+    from dmlcts.generator.suite.graphs.graph import Graph
+
 OUT = "results-graphs"
 """The default output folder."""
 
 _FOREVER = 10.0**9
+
+_DRAWN = re.compile(r"(\d{1,10})-(\d{1,10})")
+"""The seed and number of a random graph."""
 
 
 def search(
@@ -23,7 +31,7 @@ def search(
 ) -> int:
     """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
     from dmlcts.conformance.runner.planning.selection import operators_named
-    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, rank_symptoms, search_graphs, write_results
+    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, rank_causes, search_graphs, write_results
     from dmlcts.conformance.sequences.graphs.search import Tally
 
     if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
@@ -38,37 +46,52 @@ def search(
     info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress)
     write_results(info, seed, found, complete, out)
     click.echo(_line(found.graphs, found.statuses))
-    for symptom, count in rank_symptoms(found):
-        first = next((failure for failure in found.failures if failure.symptom == symptom), None)
-        click.echo(f"{count:6,}  {symptom}" + (f"\n        {first.label}: {first.message}" if first else ""))
+    for cause in rank_causes(found):
+        first = "".join(f"\n        {failure.label}: {failure.message}" for failure in cause.failures[:1])
+        click.echo(f"{len(cause.labels):6,}  {cause.title}{first}")
     click.echo(f"report: {out / PAGE}")
     return exit_code(found.statuses)
 
 
-def run_files(backend: str, files: Iterable[str], timeout: float) -> int:
-    """Runs graphs in files, prints the outcome of each, and returns the exit code. Raises UsageError and BackendUnavailable."""
-    from dmlcts.conformance.backends.opening import open_backend
-    from dmlcts.conformance.sequences.graphs.execute import graph_outcome
-    from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph
-    from dmlcts.spec.reading.loader import load
+def run_named(backend: str, named: Sequence[str], operators: Iterable[str], timeout: float) -> int:
+    """Runs graphs in files, or drawn again by their seed and number (``7-123``), prints the outcome of each, and returns the exit code.
 
-    graphs = {}
-    for file in files:
-        try:
-            graphs[file] = read_graph(json.loads(Path(file).read_text(encoding="utf-8")), load)
-        except (GraphError, ValueError, OSError) as error:
-            raise UsageError(f"{file}: {error}") from None
+    ``operators`` are those that the search was given. Raises UsageError and BackendUnavailable.
+    """
+    from dmlcts.conformance.backends.opening import open_backend
+    from dmlcts.conformance.runner.planning.selection import operators_named
+    from dmlcts.conformance.sequences.graphs.execute import graph_outcome
+    from dmlcts.conformance.sequences.graphs.search import graph_of
+
+    names = operators_named(tuple(operators)) if operators else ()
+    drawn = {name: match for name in named if (match := _DRAWN.fullmatch(name)) and not Path(name).exists()}
+    graphs = {name: _read(name) for name in named if name not in drawn}
     opened = open_backend(backend)
     statuses = Counter[str]()
     try:
         info = opened.describe()
-        for file, graph in graphs.items():
+        for name in named:
+            if name in drawn:
+                seed, number = map(int, drawn[name].groups())
+                graphs[name] = graph_of(seed, number, names, info.feature_level, info.operators)
+            graph = graphs[name]
             outcome = graph_outcome(graph, opened, info, timeout)
             statuses[outcome.status] += 1
-            click.echo(f"{file}: {outcome.status}" + (f": {outcome.message}" if outcome.message else ""))
+            click.echo(f"{name}: {outcome.status}" + (f": {outcome.message}" if outcome.message else ""))
     finally:
         opened.close()
     return exit_code(statuses)
+
+
+def _read(file: str) -> Graph:
+    """A graph in a file. Raises UsageError."""
+    from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph
+    from dmlcts.spec.reading.loader import load
+
+    try:
+        return read_graph(json.loads(Path(file).read_text(encoding="utf-8")), load)
+    except (GraphError, ValueError, OSError) as error:
+        raise UsageError(f"{file}: {error}") from None
 
 
 def exit_code(statuses: Mapping[str, int]) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.sequences.graphs.search import BY_ITSELF, Tally, search
+from dmlcts.conformance.sequences.graphs.search import BY_ITSELF, Cause, Tally, search
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.reports.formats.graphs import write_page
 from dmlcts.reports.record.files import file_name, write_text
@@ -44,12 +44,12 @@ def search_graphs(
         try:
             if processes > 1:
                 backend.close()
-                for tally in _in_processes(spec, seed, names, until, parts, processes, timeout):
+                for tally in _in_processes(spec, seed, names, until, parts, processes, timeout, found):
                     found.add(tally)
                     progress(found)
             else:
                 for part in parts:
-                    found.add(search(backend, info, seed, iter(part), names, until, timeout))
+                    found.add(search(backend, info, seed, iter(part), names, until, timeout, found.causes))
                     progress(found)
                     if monotonic() > until:
                         break
@@ -71,14 +71,21 @@ def _parts(most: int | None, with_families: bool) -> Iterator[range]:
 
 
 def _in_processes(
-    spec: str, seed: int, names: Sequence[str], until: float, parts: Iterator[range], processes: int, timeout: float
+    spec: str,
+    seed: int,
+    names: Sequence[str],
+    until: float,
+    parts: Iterator[range],
+    processes: int,
+    timeout: float,
+    found: Tally,
 ) -> Iterator[Tally]:
-    """What each part found, as they end."""
+    """What each part found, as they end; ``found`` is what all before it did."""
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         running: set[Future[Tally]] = set()
         while True:
             while len(running) < processes and monotonic() < until and (part := next(parts, None)) is not None:
-                running.add(pool.submit(_search_part, spec, seed, part, tuple(names), until - monotonic(), timeout))
+                running.add(pool.submit(_search_part, spec, seed, part, tuple(names), until - monotonic(), timeout, found.causes))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -86,22 +93,25 @@ def _in_processes(
                 yield each.result()
 
 
-def _search_part(spec: str, seed: int, part: range, names: Sequence[str], seconds: float, timeout: float) -> Tally:
+def _search_part(
+    spec: str, seed: int, part: range, names: Sequence[str], seconds: float, timeout: float, known: Sequence[Cause]
+) -> Tally:
     """One part, in a process of its own."""
     backend = open_backend(spec)
     try:
-        return search(backend, backend.describe(), seed, iter(part), names, monotonic() + seconds, timeout)
+        return search(backend, backend.describe(), seed, iter(part), names, monotonic() + seconds, timeout, known)
     finally:
         backend.close()
 
 
-def rank_symptoms(found: Tally) -> list[tuple[str, int]]:
-    """The symptoms with their numbers of graphs: those of graphs first, the most frequent first."""
-    return sorted(found.symptoms.items(), key=lambda each: (each[0].endswith(BY_ITSELF), -each[1]))
+def rank_causes(found: Tally) -> list[Cause]:
+    """The causes of failures: those of graphs first, the most frequent first."""
+    return sorted(found.causes, key=lambda cause: (cause.symptom.endswith(BY_ITSELF), -len(cause.labels)))
 
 
 def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, out: Path) -> None:
     """Writes what a search found into a folder. Raises WriteError."""
+    causes = rank_causes(found)
     data: dict[str, Any] = {
         "implementation": " ".join(filter(None, (info.name, info.version, info.device and f"on {info.device}"))),
         "seed": seed,
@@ -110,12 +120,10 @@ def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, ou
         "passed_nodes": found.passed_nodes,
         "judged": found.judged,
         "statuses": dict(sorted(found.statuses.items())),
-        "symptoms": {symptom: count for symptom, count in rank_symptoms(found) if not symptom.endswith(BY_ITSELF)},
-        "operators": {symptom: count for symptom, count in rank_symptoms(found) if symptom.endswith(BY_ITSELF)},
+        "causes": {cause.title: cause.labels for cause in causes if not cause.symptom.endswith(BY_ITSELF)},
+        "operators": {cause.title: cause.labels for cause in causes if cause.symptom.endswith(BY_ITSELF)},
         "nodes": dict(sorted(found.nodes.items())),
-        "failures": [
-            asdict(failure) for symptom, _ in rank_symptoms(found) for failure in found.failures if failure.symptom == symptom
-        ],
+        "failures": [asdict(failure) | {"cause": cause.title} for cause in causes for failure in cause.failures],
     }
     (out / GRAPHS).mkdir(parents=True, exist_ok=True)
     write_text(out / RESULTS, json.dumps(data, indent=1, ensure_ascii=False) + "\n")

@@ -11,17 +11,21 @@ from random import Random
 from time import monotonic
 from typing import Any
 
+from numpy.typing import NDArray
+
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.sequences.graphs.execute import graph_outcome, values_on
 from dmlcts.generator.suite.graphs.draw import draw_graph
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
-from dmlcts.generator.suite.graphs.graph import Graph
+from dmlcts.generator.suite.graphs.graph import Graph, Made
 from dmlcts.generator.suite.graphs.graph_json import write_graph
-from dmlcts.generator.suite.graphs.simpler import simplest
+from dmlcts.generator.suite.graphs.simpler import simplest, without_nodes
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
+
+Array = NDArray[Any]
 
 _COUNTS = (1, 2, 3, 3, 5, 5, 8, 8, 12, 20, 40) * 4 + (100, 200)
 """Nodes of a graph, drawn from these; few are long, as a search of two minutes is to have some thousand graphs."""
@@ -30,9 +34,9 @@ BY_ITSELF = "by itself, too"
 """What the symptoms of operators end with that need no graph to be wrong."""
 
 _KEPT = 3
-"""So many failures of one symptom are made simpler; further ones are counted."""
+"""So many failures of one cause are made simpler; further ones are counted."""
 
-_SECONDS = 20.0
+_SECONDS = 40.0
 """How long one failure is made simpler at most."""
 
 
@@ -49,27 +53,81 @@ class Failure:
 
 
 @dataclass(slots=True)
+class Cause:
+    """What failures have in common: how they show, and the operators that each of their simplest graphs has.
+
+    ``labels`` are all graphs that fail so, ``failures`` the first of them, made simpler. ``kept_before`` counts those that another part of the search keeps.
+    """
+
+    symptom: str
+    operators: frozenset[str]
+    labels: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    kept_before: int = 0
+
+    @property
+    def title(self) -> str:
+        """The symptom, and the operators that it does not name."""
+        more = ", ".join(sorted(self.operators - set(self.symptom.split())))
+        return f"{self.symptom} ({more})" if more else self.symptom
+
+    @property
+    def is_known(self) -> bool:
+        """Whether so many of its failures are kept that its operators are those that it needs."""
+        return self.kept_before + len(self.failures) >= _KEPT
+
+    def is_of(self, symptom: str, operators: frozenset[str]) -> bool:
+        """Whether a simplest graph of these operators has this cause."""
+        return self.symptom == symptom and bool(self.operators & operators or not self.operators)
+
+    def add(self, operators: frozenset[str], labels: Sequence[str], failures: Sequence[Failure]) -> None:
+        """Counts further graphs."""
+        self.operators &= operators
+        self.labels += labels
+        self.failures += failures[: max(0, _KEPT - self.kept_before - len(self.failures))]
+
+
+@dataclass(slots=True)
 class Tally:
-    """What a search found: graphs and their nodes by operator, how many nodes of graphs that passed were judged, statuses, failures, symptoms by number."""
+    """What a search found: graphs and their nodes by operator, how many nodes of graphs that passed were judged, statuses, causes of failures."""
 
     graphs: int = 0
     passed_nodes: int = 0
     judged: int = 0
     nodes: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
-    symptoms: Counter[str] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
+
+    @property
+    def symptoms(self) -> Counter[str]:
+        """How many graphs fail in each way."""
+        found = Counter[str]()
+        for cause in self.causes:
+            found[cause.symptom] += len(cause.labels)
+        return found
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The failures that are kept."""
+        return [failure for cause in self.causes for failure in cause.failures]
 
     def add(self, other: Tally) -> None:
         """Counts another search too."""
         self.graphs += other.graphs
         self.passed_nodes += other.passed_nodes
         self.judged += other.judged
-        for name in ("nodes", "statuses", "symptoms"):
+        for name in ("nodes", "statuses"):
             getattr(self, name).update(getattr(other, name))
-        for failure in other.failures:
-            if sum(known.symptom == failure.symptom for known in self.failures) < _KEPT:
-                self.failures.append(failure)
+        for cause in other.causes:
+            if cause.labels:
+                self.add_failures(cause.symptom, cause.operators, cause.labels, cause.failures)
+
+    def add_failures(self, symptom: str, operators: frozenset[str], labels: Sequence[str], failures: Sequence[Failure]) -> None:
+        """Counts graphs with a symptom, whose simplest ones have these operators: of a known cause, or a new one."""
+        cause = next((each for each in self.causes if each.is_of(symptom, operators)), None)
+        if cause is None:
+            self.causes.append(cause := Cause(symptom, operators))
+        cause.add(operators, labels, failures)
 
 
 def families(level: str) -> list[tuple[str, Graph]]:
@@ -95,32 +153,34 @@ def search(
     names: Sequence[str],
     until: float,
     timeout: float | None = None,
+    known: Sequence[Cause] = (),
 ) -> Tally:
     """Runs the graphs with these numbers until a time (of ``monotonic``); below 0 are the families, from the last one on.
 
-    Raises what is no fault of the backend.
+    ``known`` are the causes that earlier parts of the search found. Raises what is no fault of the backend.
     """
-    found, known = Tally(), families(info.feature_level)
+    known_families = families(info.feature_level)
+    found = Tally(causes=[Cause(each.symptom, each.operators, kept_before=len(each.failures)) for each in known])
+    trial = _Trial(backend, info, timeout)
     for number in numbers:
         if monotonic() > until:
             break
-        if number < -len(known):
+        if number < -len(known_families):
             continue
         label, graph = (
-            known[number] if number < 0 else (f"{seed}-{number}", graph_of(seed, number, names, info.feature_level, info.operators))
+            known_families[number]
+            if number < 0
+            else (f"{seed}-{number}", graph_of(seed, number, names, info.feature_level, info.operators))
         )
         found.graphs += 1
         found.nodes.update(node.desc.type for node in graph.nodes)
-        outcome = graph_outcome(graph, backend, info, timeout)
+        outcome = trial.outcome(graph)
         if outcome.status == PASS:
             found.passed_nodes += len(graph.nodes)
             found.judged += outcome.evidence["judged"]
         found.statuses[outcome.status] += 1
         if outcome.status not in (PASS, UNSUPPORTED):
-            symptom = symptom_of(graph, outcome)
-            found.symptoms[symptom] += 1
-            if sum(known.symptom == symptom for known in found.failures) < _KEPT:
-                found.failures.append(_failure(label, graph, symptom, backend, info, timeout))
+            trial.add_failure(found, label, graph, outcome)
     return found
 
 
@@ -135,29 +195,71 @@ def symptom_of(graph: Graph, outcome: Outcome) -> str:
     return f"{where} is wrong {BY_ITSELF if outcome.evidence.get('alone') else 'in a graph alone'}"
 
 
-def _failure(label: str, graph: Graph, symptom: str, backend: Backend, info: BackendInfo, timeout: float | None) -> Failure:
-    """The failure, made simpler as long as it shows in the same way."""
-    last = [graph_outcome(graph, backend, info, timeout)]
-    until = monotonic() + _SECONDS
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A backend on which failures are looked into."""
 
-    def fails(simpler: Graph) -> bool:
-        if monotonic() > until:
-            return False
-        outcome = graph_outcome(simpler, backend, info, timeout)
-        if outcome.status == PASS or symptom_of(simpler, outcome) != symptom:
-            return False
-        last[0] = outcome
-        return True
+    backend: Backend
+    info: BackendInfo
+    timeout: float | None
 
-    simple = graph
-    with suppress(ValueError):  # what no reference computes stays as it is
-        simple = simplest(graph, values_on(graph, ReferenceBackend()), fails, last[0].evidence.get("node"))
-    outcome = last[0]
-    return Failure(
-        label,
-        symptom,
-        FAIL if outcome.status == PASS else outcome.status,
-        outcome.message,
-        write_graph(simple),
-        outcome.evidence.get("node"),
-    )
+    def outcome(self, graph: Graph) -> Outcome:
+        """The outcome of a graph."""
+        return graph_outcome(graph, self.backend, self.info, self.timeout)
+
+    def add_failure(self, found: Tally, label: str, graph: Graph, outcome: Outcome) -> None:
+        """Counts a failure: of a known cause where the graph no longer shows it without the operators of that cause; else it is made simpler."""
+        symptom = symptom_of(graph, outcome)
+        for cause in found.causes:
+            if cause.is_known and cause.is_of(symptom, operators_of(graph)) and cause.operators <= operators_of(graph):
+                rest = self._rest(graph, cause.operators, symptom)
+                if rest is None:
+                    cause.labels.append(label)
+                    return
+                graph = rest
+        failure, operators = self._simplest(label, graph, symptom)
+        found.add_failures(symptom, operators, [label], [failure])
+
+    def _rest(self, graph: Graph, operators: frozenset[str], symptom: str) -> Graph | None:
+        """The graph without some operators; None where it does not fail in the same way any more, or nothing is left."""
+        dropped = {index for index, node in enumerate(graph.nodes) if node.desc.type in operators}
+        try:
+            rest, _ = without_nodes(graph, _reference_values(graph), dropped)
+        except ValueError:  # no reference computes it
+            return None
+        if not rest.nodes:
+            return None
+        outcome = self.outcome(rest)
+        return rest if outcome.status not in (PASS, UNSUPPORTED) and symptom_of(rest, outcome) == symptom else None
+
+    def _simplest(self, label: str, graph: Graph, symptom: str) -> tuple[Failure, frozenset[str]]:
+        """The failure, made simpler as long as it shows in the same way, and the operators that are left."""
+        last = [self.outcome(graph)]
+        until = monotonic() + _SECONDS
+
+        def fails(simpler: Graph) -> bool:
+            if monotonic() > until:
+                return False
+            outcome = self.outcome(simpler)
+            if outcome.status in (PASS, UNSUPPORTED) or symptom_of(simpler, outcome) != symptom:
+                return False
+            last[0] = outcome
+            return True
+
+        simple = graph
+        with suppress(ValueError):  # what no reference computes stays as it is
+            simple = simplest(graph, _reference_values, fails, last[0].evidence.get("node"))
+        outcome = last[0]
+        status = FAIL if outcome.status == PASS else outcome.status
+        failure = Failure(label, symptom, status, outcome.message, write_graph(simple), outcome.evidence.get("node"))
+        return failure, operators_of(simple)
+
+
+def operators_of(graph: Graph) -> frozenset[str]:
+    """The operators of a graph's nodes."""
+    return frozenset(node.desc.type for node in graph.nodes)
+
+
+def _reference_values(graph: Graph) -> dict[Made, Array]:
+    """What the nodes of a graph give on the reference. Raises ValueError where it gives nothing."""
+    return values_on(graph, ReferenceBackend())

@@ -311,7 +311,7 @@ def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, 
     node = Node(replace(case, desc=desc), feeds)
     growing.nodes.append(node)
     growing.choices.append(choice)
-    made = [Made(len(growing.nodes) - 1, name) for name in node.outputs()]
-    growing.made += made
-    growing.unread |= dict.fromkeys(made)
+    outputs = [Made(len(growing.nodes) - 1, name) for name in node.outputs()]
+    growing.made += outputs
+    growing.unread |= dict.fromkeys(outputs)
     return True
