@@ -15,7 +15,7 @@ from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.graphs.draw import draw_graph, is_open, usable_operators
 from dmlcts.generator.suite.graphs.graph import Constant, Given, Graph, Made, in_order
 from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph, write_graph
-from dmlcts.generator.suite.graphs.simpler import only, simplest, with_packed_edge, without_nodes
+from dmlcts.generator.suite.graphs.simpler import Ended, only, simplest, with_packed_edge, without_nodes
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
@@ -187,6 +187,25 @@ def test_a_failure_of_an_edge_keeps_both_of_its_ends() -> None:
     graph = next(graph for number in range(3000) if fails(graph := draw_graph(Random(f"edge {number}"), 12, NAMES[1 + number % 2])))
     simple = simplest(graph, values_of, fails)
     assert sorted(node.desc.type for node in simple.nodes) == ["ACTIVATION_RELU", "ELEMENT_WISE_ADD"]
+
+
+def test_what_says_that_it_has_ended_keeps_what_is_found() -> None:
+    graph = draw_graph(Random(5), 12)
+    tried = list[Graph]()
+
+    def fails(simpler: Graph) -> bool:
+        if len(tried) == 3:
+            raise Ended
+        tried.append(simpler)
+        return True
+
+    assert simplest(graph, values_of, fails) is tried[-1]
+
+
+def test_trials_are_counted() -> None:
+    tried = list[Graph]()
+    simplest(draw_graph(Random(5), 12), values_of, lambda simpler: bool(tried.append(simpler)), most=7)
+    assert len(tried) == 7
 
 
 def test_what_is_left_out_comes_in_as_data() -> None:

@@ -15,6 +15,7 @@ import click
 from dmlcts.conformance.runner.planning.options import UsageError
 
 if TYPE_CHECKING:
+    from dmlcts.conformance.backends.backend import BackendInfo
     from dmlcts.generator.suite.graphs.graph import Graph
 
 OUT = "results-graphs"
@@ -38,7 +39,8 @@ def search(
         raise UsageError(f"{out} holds other files; name an empty folder with --out")
     names = operators_named(tuple(operators)) if operators else ()
 
-    def progress(found: Tally) -> None:
+    def progress(info: BackendInfo, found: Tally) -> None:
+        write_results(info, seed, found, False, out)  # so that a search that is killed leaves what it found
         if not quiet:
             click.echo(_line(found.graphs, found.statuses))
 

@@ -26,7 +26,7 @@ RESULTS, PAGE, GRAPHS = "graphs.json", "index.html", "graphs"
 _PART = 50
 """Graphs that a process runs at a time."""
 
-Progress = Callable[[Tally], None]
+Progress = Callable[[BackendInfo, Tally], None]
 
 
 def search_graphs(
@@ -46,11 +46,11 @@ def search_graphs(
                 backend.close()
                 for tally in _in_processes(spec, seed, names, until, parts, processes, timeout, found):
                     found.add(tally)
-                    progress(found)
+                    progress(info, found)
             else:
                 for part in parts:
                     found.add(search(backend, info, seed, iter(part), names, until, timeout, found.causes))
-                    progress(found)
+                    progress(info, found)
                     if monotonic() > until:
                         break
         except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from dmlcts.generator.suite.graphs.draw import draw_graph
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.generator.suite.graphs.graph import Graph, Made
 from dmlcts.generator.suite.graphs.graph_json import write_graph
-from dmlcts.generator.suite.graphs.simpler import simplest, without_nodes
+from dmlcts.generator.suite.graphs.simpler import Ended, simplest, without_nodes
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
 
@@ -161,7 +161,7 @@ def search(
     """
     known_families = families(info.feature_level)
     found = Tally(causes=[Cause(each.symptom, each.operators, kept_before=len(each.failures)) for each in known])
-    trial = _Trial(backend, info, timeout)
+    trial = Trial(backend, info, timeout)
     for number in numbers:
         if monotonic() > until:
             break
@@ -196,7 +196,7 @@ def symptom_of(graph: Graph, outcome: Outcome) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class Trial:
     """A backend on which failures are looked into."""
 
     backend: Backend
@@ -239,7 +239,7 @@ class _Trial:
 
         def fails(simpler: Graph) -> bool:
             if monotonic() > until:
-                return False
+                raise Ended
             outcome = self.outcome(simpler)
             if outcome.status in (PASS, UNSUPPORTED) or symptom_of(simpler, outcome) != symptom:
                 return False
@@ -249,7 +249,8 @@ class _Trial:
         simple = graph
         with suppress(ValueError):  # what no reference computes stays as it is
             simple = simplest(graph, _reference_values, fails, last[0].evidence.get("node"))
-        outcome = last[0]
+        outcome = self.outcome(simple)
+        outcome = last[0] if outcome.status in (PASS, UNSUPPORTED) else outcome
         status = FAIL if outcome.status == PASS else outcome.status
         failure = Failure(label, symptom, status, outcome.message, write_graph(simple), outcome.evidence.get("node"))
         return failure, operators_of(simple)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -21,6 +22,10 @@ Values = Mapping[Made, Array]
 """What the nodes of a graph give."""
 
 
+class Ended(Exception):
+    """Raised by what says whether a graph fails: no further one is to be tried."""
+
+
 def simplest(
     graph: Graph,
     values_of: Callable[[Graph], Values],
@@ -28,48 +33,65 @@ def simplest(
     suspect: int | None = None,
     most: int = 600,
 ) -> Graph:
-    """The simplest graph that fails as this one does, after so many trials at most.
+    """The simplest graph that fails as this one does, after so many trials at most, or when ``fails`` raises Ended.
 
     ``values_of`` says what the nodes of a graph give, for those that are left out; ``suspect`` is the node that is wrong, if one is known. Nodes are left
-    out as in delta debugging, half of them at a time, then a quarter; then edges, outputs and strides one at a time; then tensors are made smaller; then
+    out as in delta debugging, half of them at a time, then a quarter; then edges, outputs and strides one at a time; then tensors are made smaller and
     attributes plainer. Each change is kept that the failure survives.
 
     Raises:
         ValueError: the nodes give nothing.
     """
-    left, values = most, values_of(graph)
+    search = _Search(graph, values_of(graph), values_of, fails, most)
+    with suppress(Ended):
+        search.leave_out_nodes(suspect)
+        while any(search.try_step(*step) for step in steps(search.graph, search.values)):
+            pass
+        while any(
+            search.try_step(step) for step in chain(with_smaller_tensors(search.graph), with_plainer_attributes(search.graph))
+        ):
+            pass
+    return search.graph
 
-    def try_step(simpler: tuple[Graph, Values | None]) -> bool:
-        nonlocal left, graph, values
-        left -= 1
-        if left < 0 or not simpler[0].nodes:
+
+@dataclass(eq=False, slots=True)
+class _Search:
+    """The simplest graph so far, what its nodes give, and how many trials are left."""
+
+    graph: Graph
+    values: Values
+    values_of: Callable[[Graph], Values]
+    fails: Callable[[Graph], bool]
+    left: int
+
+    def try_step(self, simpler: Graph, values: Values | None = None) -> bool:
+        """Whether a simpler graph fails, which is kept then. Its values are computed where none are given. Raises Ended."""
+        if self.left <= 0:
+            raise Ended
+        self.left -= 1
+        if not simpler.nodes or not self.fails(simpler):
             return False
         try:
-            given = values_of(simpler[0]) if simpler[1] is None else simpler[1]
-        except ValueError:  # what gives nothing says nothing
+            self.values = self.values_of(simpler) if values is None else values
+        except ValueError:  # what gives nothing can have no node left out
             return False
-        if not fails(simpler[0]):
-            return False
-        graph, values = simpler[0], given
+        self.graph = simpler
         return True
 
-    if suspect is not None and len(graph.nodes) > 1:
-        made = [Made(suspect, name) for name in graph.nodes[suspect].outputs()]
-        if not try_step(node_alone(graph, values, suspect)):
-            try_step(only(graph, values, made))
-    part = len(graph.nodes) // 2
-    while part and left > 0:
-        count = len(graph.nodes)
-        if count == 1 or not any(
-            try_step(without_nodes(graph, values, set(range(first, min(first + part, count))))) for first in range(0, count, part)
-        ):
-            part //= 2
-        part = min(part, len(graph.nodes) // 2 or part)
-    while left > 0 and any(try_step(step) for step in steps(graph, values)):
-        pass
-    while left > 0 and any(try_step((step, None)) for step in chain(with_smaller_tensors(graph), with_plainer_attributes(graph))):
-        pass
-    return graph
+    def leave_out_nodes(self, suspect: int | None) -> None:
+        """Leaves out as many nodes as possible. Raises Ended."""
+        graph, values = self.graph, self.values
+        if suspect is not None and len(graph.nodes) > 1:
+            made = [Made(suspect, name) for name in graph.nodes[suspect].outputs()]
+            if not self.try_step(*node_alone(graph, values, suspect)):
+                self.try_step(*only(graph, values, made))
+        part = len(self.graph.nodes) // 2
+        while part:
+            count = len(self.graph.nodes)
+            parts = (set(range(first, min(first + part, count))) for first in range(0, count, part))
+            if count == 1 or not any(self.try_step(*without_nodes(self.graph, self.values, dropped)) for dropped in parts):
+                part //= 2
+            part = min(part, len(self.graph.nodes) // 2 or part)
 
 
 def steps(graph: Graph, values: Values) -> Iterator[tuple[Graph, Values]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,9 @@ from dmlcts.conformance.sequences.graphs.execute import graph_outcome, outputs_o
 from dmlcts.conformance.sequences.graphs.judge import is_undefined, judge_nodes, judge_outputs
 from dmlcts.conformance.sequences.graphs.many import search_graphs, write_results
 from dmlcts.conformance.sequences.graphs.script import data_of, edges_of, script_of
-from dmlcts.conformance.sequences.graphs.search import Tally, families, graph_of, search, symptom_of
+from dmlcts.conformance.sequences.graphs.search import Cause, Tally, Trial, families, graph_of, operators_of, search, symptom_of
 from dmlcts.conformance.sequences.perform import Performer
+from dmlcts.generator.suite.graphs.draw import draw_graph
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.generator.suite.graphs.graph import Graph, Made
 from dmlcts.generator.suite.graphs.graph_json import read_graph, write_graph
@@ -29,6 +32,8 @@ from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.reading.loader import load
 
 Tensor = dict[str, Any]
+
+PLAIN = ("ELEMENT_WISE_ADD", "ELEMENT_WISE_SUBTRACT", "ACTIVATION_RELU")
 
 
 def tensor(*sizes: int, data_type: str = "FLOAT32", **more: Any) -> Tensor:
@@ -264,6 +269,71 @@ def call(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> tuple[int,
     return int(ended.value.code or 0), captured.out + captured.err
 
 
+@pytest.mark.parametrize(
+    ("label", "nodes", "elements"),
+    [("constant-ignored", 1, 2), ("inputs-exchanged", 1, 2), ("other-output", 2, 4), ("overwritten-while-read", 3, 1)],
+)
+def test_a_planted_fault_comes_down_to_the_fewest_nodes_and_elements(label: str, nodes: int, elements: int) -> None:
+    backend = ChangedBackend(FAULTS[label])
+    every = (search(backend, backend.describe(), 21, iter([number]), (), 1e12).failures for number in range(30))
+    failure = next(failures[0] for failures in every if failures)
+    graph = read_graph(failure.graph, load)
+    assert len(graph.nodes) == nodes
+    assert max(tensor.count for node in graph.nodes for _, tensor in node.desc.tensors()) <= elements
+
+
+def test_a_fault_of_an_attribute_and_a_size_keeps_both_and_nothing_else() -> None:
+    class Wrong(ReferenceBackend):
+        def compute(self, desc: Any, inputs: Any) -> dict[str, Any]:
+            found = super().compute(desc, inputs)
+            is_hit = desc.type == "GEMM" and desc.fields["TransB"] == "TRANSPOSE" and found["OutputTensor"].size >= 4
+            return {name: array + 1 for name, array in found.items()} if is_hit else found
+
+    backend = Wrong()
+    found = search(backend, backend.describe(), 2, iter(range(25)), ("GEMM",), 1e12)
+    assert found.failures
+    for failure in found.failures:
+        (node,) = failure.graph["nodes"]
+        desc = node["desc"]
+        assert (desc["TransB"], desc.get("FusedActivation")) == ("TRANSPOSE", None)
+        assert math.prod(desc["OutputTensor"]["Sizes"]) == 4
+        assert math.prod(desc["ATensor"]["Sizes"]) * math.prod(desc["BTensor"]["Sizes"]) in (4, 16), "with one product in each sum"
+
+
+def test_a_known_cause_does_not_hide_another_one() -> None:
+    """Additions are wrong, and so are subtractions, in the same way: a graph with both is looked into without what is known."""
+    known = [Cause("X is wrong", frozenset({"ELEMENT_WISE_ADD"}), kept_before=3)]
+    backend = Changed("ELEMENT_WISE_SUBTRACT", lambda array: array + 1 if array.dtype.kind == "f" else array)
+    backend_info = backend.describe()
+    trial = Trial(backend, backend_info, None)
+    graph = next(
+        graph
+        for number in range(300)
+        if {"ELEMENT_WISE_ADD", "ELEMENT_WISE_SUBTRACT"} <= operators_of(graph := draw_graph(Random(number), 6, among=PLAIN))
+        and trial.outcome(graph).status == FAIL
+    )
+    symptom = symptom_of(graph, trial.outcome(graph))
+    known[0].symptom = symptom
+    found = Tally(causes=known)
+    trial.add_failure(found, "1-1", graph, trial.outcome(graph))
+    assert [(cause.operators, cause.labels) for cause in found.causes] == [
+        (frozenset({"ELEMENT_WISE_ADD"}), []),
+        (frozenset({"ELEMENT_WISE_SUBTRACT"}), ["1-1"]),
+    ]
+    known_too = Tally(causes=[Cause(symptom, frozenset({"ELEMENT_WISE_SUBTRACT"}), kept_before=3)])
+    trial.add_failure(known_too, "1-2", graph, trial.outcome(graph))
+    assert [(cause.labels, cause.failures) for cause in known_too.causes] == [(["1-2"], [])]
+
+
+def test_causes_of_parts_are_one_where_their_simplest_graphs_share_an_operator() -> None:
+    one, other = Tally(), Tally()
+    one.add_failures("refused", frozenset({"SLICE1", "CAST"}), ["1-1"], [])
+    other.add_failures("refused", frozenset({"SLICE1", "JOIN"}), ["1-2", "1-3"], [])
+    other.add_failures("refused", frozenset({"GEMM"}), ["1-4"], [])
+    one.add(other)
+    assert [(cause.title, len(cause.labels)) for cause in one.causes] == [("refused (SLICE1)", 3), ("refused (GEMM)", 1)]
+
+
 def test_a_search_keeps_the_simplest_graph_of_each_symptom() -> None:
     backend = Changed("ELEMENT_WISE_ADD", lambda array: array + 1 if array.dtype.kind == "f" else array)
     found = search(backend, backend.describe(), 3, iter(range(12)), ("ELEMENT_WISE_ADD",), 1e12)
@@ -291,7 +361,7 @@ def test_a_region_that_is_no_number_breaks_no_reference() -> None:
 
 def test_a_search_in_parts_counts_each_graph_once(tmp_path: Path) -> None:
     told: list[int] = []
-    info, found, complete = search_graphs("reference", 4, ("GEMM",), 1e12, 8, 0, 30, lambda tally: told.append(tally.graphs))
+    info, found, complete = search_graphs("reference", 4, ("GEMM",), 1e12, 8, 0, 30, lambda _, tally: told.append(tally.graphs))
     assert (found.graphs, sum(found.statuses.values()), complete, told) == (8, 8, True, [8])
     write_results(info, 4, found, complete, tmp_path)
     data = json.loads((tmp_path / "graphs.json").read_text(encoding="utf-8"))
@@ -354,6 +424,14 @@ def test_the_reference_is_right_in_the_graphs_that_are_kept(capsys: pytest.Captu
     code, output = call(capsys, ["fuzz", *(part for file in files for part in ("--graph", file))])
     assert code == 0, output
     assert output.count(": pass") == len(files) > 5
+
+
+def test_a_drawn_graph_runs_again_by_its_seed_and_number(capsys: pytest.CaptureFixture[str]) -> None:
+    code, output = call(capsys, ["fuzz", "GEMM", "--graph", "2-1"])
+    assert (code, output.strip()) == (0, "2-1: pass")
+    code, output = call(capsys, ["fuzz", "--graph", "no-such-file"])
+    assert code == 2
+    assert "no-such-file: " in output
 
 
 def test_a_wrong_file_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
