@@ -16,6 +16,7 @@ from dmlcts.generator.suite.graphs.draw import draw_graph, is_open, usable_opera
 from dmlcts.generator.suite.graphs.graph import Constant, Given, Graph, Made, in_order
 from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph, write_graph
 from dmlcts.generator.suite.graphs.simpler import Ended, only, simplest, with_packed_edge, without_nodes
+from dmlcts.spec.model.desc import ScaleBias
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
@@ -295,3 +296,14 @@ def test_a_constant_stays_one() -> None:
     graph = next(graph for graph in many if any(isinstance(feed, Constant) for _, _, feed in graph.feeds()))
     again = read_graph(write_graph(graph), load)
     assert [type(feed) for _, _, feed in again.feeds()] == [type(feed) for _, _, feed in graph.feeds()]
+
+
+def test_an_attribute_of_named_numbers_stays_of_its_type() -> None:
+    graph = next(graph for number in range(200) if has_scale(graph := draw_graph(Random(number), 1, "ELEMENT_WISE_ASINH")))
+    simple = simplest(graph, values_of, has_scale)
+    assert isinstance(simple.nodes[0].desc.scale_bias(), ScaleBias)
+
+
+def has_scale(graph: Graph) -> bool:
+    """Whether the first node has a ScaleBias."""
+    return graph.nodes[0].desc.fields["ScaleBias"] is not None

@@ -202,7 +202,7 @@ def with_plainer_attributes(graph: Graph) -> Iterator[Graph]:
 
 def _plainer_values(value: object, usual: object) -> Iterator[object]:
     """What is plainer than an attribute: of numbers those nearer to 0, one at a time; of anything else what is usual."""
-    if isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
+    if type(value) is tuple and all(isinstance(each, int | float) for each in value):
         for plain in (0, 1):
             yield from (
                 (plain,) * len(value) for _ in value[:1] if all(abs(each) >= plain for each in value) and set(value) != {plain}
@@ -210,7 +210,7 @@ def _plainer_values(value: object, usual: object) -> Iterator[object]:
             for place, each in enumerate(value):
                 if each < 0 or each > plain:
                     yield (*value[:place], plain, *value[place + 1 :])
-    elif not isinstance(value, tuple) and value != usual:
+    elif type(value) is not tuple and value != usual:
         yield usual
 
 
