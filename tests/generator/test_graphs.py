@@ -160,6 +160,7 @@ def test_a_graph_keeps_to_a_feature_level() -> None:
             level = plan_of(node.operator).level_of(node.desc)
             assert level is not None
             assert level.name <= "2_1"
+            assert not any(isinstance(feed, Constant) for feed in node.feeds.values())
 
 
 def test_a_graph_has_operators_among_those_that_an_implementation_has() -> None:

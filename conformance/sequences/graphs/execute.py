@@ -16,7 +16,7 @@ from dmlcts.conformance.sequences.graphs.judge import inputs_of, judge_nodes, ju
 from dmlcts.conformance.sequences.graphs.script import GraphScript, data_of, script_of
 from dmlcts.conformance.sequences.takes_part import perform_on
 from dmlcts.conformance.sequences.takes_part.replies import replies_to
-from dmlcts.generator.suite.graphs.graph import Graph, Made
+from dmlcts.generator.suite.graphs.graph import CONSTANTS_SINCE, Graph, Made
 from dmlcts.reports.record.record import FAIL, PASS, SEQUENCES, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
 
@@ -53,6 +53,8 @@ def graph_outcome(
 
 def _find_beyond(graph: Graph, info: BackendInfo) -> str:
     """Which node is beyond what the backend declares; empty if none is."""
+    if graph.has_constants() and feature_level(info.feature_level) < feature_level(CONSTANTS_SINCE):
+        return f"constant nodes need feature level {CONSTANTS_SINCE}"
     for index, node in enumerate(graph.nodes):
         if feature_level(node.case.feature_level) > feature_level(info.feature_level):
             return f"node {index} ({node.desc.type}) needs feature level {node.case.feature_level}"

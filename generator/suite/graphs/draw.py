@@ -17,10 +17,10 @@ from dmlcts.generator.case.build import build
 from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice
-from dmlcts.generator.suite.graphs.graph import Constant, Feed, Given, Graph, Made, Node
+from dmlcts.generator.suite.graphs.graph import CONSTANTS_SINCE, Constant, Feed, Given, Graph, Made, Node
 from dmlcts.generator.sweeps.engine import allowed_desc, element_count, valid_desc
 from dmlcts.generator.values.layouts import has_layout, laid_out
-from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.abi import abi, feature_level
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.reading.loader import load, operator_names
@@ -33,7 +33,7 @@ MOST_ELEMENTS = 4096
 """The elements of all tensors of a node, at most."""
 
 MOST_CONSTANT_BYTES = 8
-"""A constant node has at most so many bytes: release notes speak of small tensors, and DirectML.dll 1.15.4 crashes at 9 (docs/graphs.md)."""
+"""A constant node has at most so many bytes: no page says how many it may have, and DirectML.dll 1.14.1 and 1.15.4 crash at 9 (docs/graphs.md)."""
 
 _OPEN = ("uniform", "any-bits", "numbers", "small-integers", "quarters")
 """The recipes of inputs that may have any value."""
@@ -173,12 +173,14 @@ def _grow(growing: _Growing, plan: Plan, level: str) -> bool:
     equal = [at for at, node in enumerate(growing.nodes) if node.operator is plan.operator]
     if equal and random.random() < 0.5:
         at = random.choice(equal)
-        return _add(growing, plan, growing.nodes[at].desc, growing.choices[at], {})
+        return _add(growing, plan, growing.nodes[at].desc, growing.choices[at], {}, level)
     sources: list[Made | None] = [None]
     if growing.nodes and random.random() >= growing.rates.fresh:
         pool = list(growing.unread) if random.random() < growing.rates.newest else growing.made
         sources = list(random.sample(pool, min(len(pool), 4))) or [None]
-    return any(_add(growing, plan, *found) for source in sources for found in islice(_descs(growing, plan, source, level), 2))
+    return any(
+        _add(growing, plan, *found, level) for source in sources for found in islice(_descs(growing, plan, source, level), 2)
+    )
 
 
 def _descs(
@@ -275,9 +277,10 @@ def _with_layouts(growing: _Growing, plan: Plan, desc: OperatorDesc) -> Operator
     return allowed_desc(plan, desc.with_tensors(changed)) or desc if changed else desc
 
 
-def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, feeds: dict[str, Feed]) -> bool:
+def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, feeds: dict[str, Feed], level: str) -> bool:
     """Adds a node, and feeds what of it is not fed yet; False where its result is not documented, or it must not be fed so."""
     random, rates = growing.random, growing.rates
+    has_constants = feature_level(level) >= feature_level(CONSTANTS_SINCE)
     desc = desc.with_tensors({name: replace(tensor, flags=0) for name, tensor in desc.tensors() if tensor.flags})
     label = f"{len(growing.nodes)}-{random.randrange(1 << 32):08x}"
     case = build(LABEL, (LABEL, label), desc, choice, level="full")
@@ -295,7 +298,7 @@ def _add(growing: _Growing, plan: Plan, desc: OperatorDesc, choice: TypeChoice, 
             desc = _fed_with(desc, name, growing.tensor(made))
         elif known and random.random() < rates.shared:
             feeds[name] = Given(random.choice(known))
-        elif desc.tensor(name).bytes <= MOST_CONSTANT_BYTES and random.random() < rates.constant:
+        elif has_constants and desc.tensor(name).bytes <= MOST_CONSTANT_BYTES and random.random() < rates.constant:
             feeds[name] = Constant()
         else:
             feeds[name] = Given(len(growing.inputs) + len(new))

@@ -13,6 +13,9 @@ from dmlcts.generator.case.case import Case
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Operator
 
+CONSTANTS_SINCE = "6_2"
+"""The feature level that constant nodes need: no page names one, and DirectML.dll has them from 1.13.0 on, which is of that level."""
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -101,6 +104,10 @@ class Graph:
             ValueError: the graph has a cycle.
         """
         return in_order([{feed.node for feed in node.feeds.values() if isinstance(feed, Made)} for node in self.nodes])
+
+    def has_constants(self) -> bool:
+        """Whether a constant node feeds anything."""
+        return any(isinstance(feed, Constant) for _, _, feed in self.feeds())
 
     def depths(self) -> list[int]:
         """For each node how many nodes the longest way to it has, itself included."""
