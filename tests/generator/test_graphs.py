@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from dmlcts.generator.suite.graphs.draw import draw_graph, is_open, usable_opera
 from dmlcts.generator.suite.graphs.graph import Constant, Given, Graph, Made, in_order
 from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph, write_graph
 from dmlcts.generator.suite.graphs.simpler import Ended, only, simplest, with_packed_edge, without_nodes
+from dmlcts.generator.suite.graphs.smaller import with_plainer_attributes, with_smaller_tensors
 from dmlcts.spec.model.desc import ScaleBias
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.reading.loader import load
@@ -308,3 +310,40 @@ def test_an_attribute_of_named_numbers_stays_of_its_type() -> None:
 def has_scale(graph: Graph) -> bool:
     """Whether the first node has a ScaleBias."""
     return graph.nodes[0].desc.fields["ScaleBias"] is not None
+
+
+@pytest.mark.parametrize("changes", [with_smaller_tensors, with_plainer_attributes])
+def test_what_is_smaller_is_a_graph_still(changes: Any, graphs: list[Graph]) -> None:
+    found = [(graph, smaller) for graph in graphs[:12] for smaller in islice(changes(graph), 6)]
+    assert len(found) > 20
+    for graph, smaller in found:
+        assert elements(smaller) <= elements(graph)
+        assert [node.desc for node in smaller.nodes] != [node.desc for node in graph.nodes]
+        for index, node in enumerate(smaller.nodes):
+            assert not violations(node.operator, node.desc)
+            for name, feed in node.feeds.items():
+                if isinstance(feed, Made):
+                    assert smaller.tensor(feed).count == node.desc.tensor(name).count
+                data = node.case.data.get(name)
+                if not isinstance(feed, Made) and data and data.literal:
+                    assert data.literal.sizes == smaller.nodes[index].desc.tensor(name).sizes
+
+
+def test_a_size_that_is_cut_is_cut_along_the_edges() -> None:
+    def at_least_two(graph: Graph) -> bool:
+        return len(graph.nodes) == 3 and graph.nodes[0].desc.tensor("OutputTensor").count >= 2
+
+    data = a_file()
+    for source in (0, 1):
+        node = json.loads(json.dumps(data["nodes"][0]))
+        node |= {"feeds": {"InputTensor": {"node": source, "tensor": "OutputTensor"}}, "data": {}}
+        data["nodes"].append(node)
+    text = json.dumps({**data, "outputs": [{"node": 2, "tensor": "OutputTensor"}]})
+    graph = read_graph(json.loads(text.replace("[2]", "[7]").replace("[-1, 2]", "[1, 2, 3, 4, 5, 6, 7]")), load)
+    simple = simplest(graph, values_of, at_least_two)
+    assert [node.desc.tensor("InputTensor").sizes for node in simple.nodes] == [(2,)] * 3
+
+
+def elements(graph: Graph) -> int:
+    """The elements of all tensors of all nodes."""
+    return sum(tensor.count for node in graph.nodes for _, tensor in node.desc.tensors())
