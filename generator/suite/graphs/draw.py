@@ -122,7 +122,7 @@ def _finish(growing: _Growing) -> Graph:
     """The graph, its nodes and outputs in random order."""
     random = growing.random
     also = [made for made in growing.made if made not in growing.unread and random.random() < growing.rates.also_output]
-    for made in _unused(growing):
+    for made in _unused_outputs(growing):
         growing.unread.pop(made)
     order = random.sample(range(len(growing.nodes)), len(growing.nodes))
     place = {old: new for new, old in enumerate(order)}
@@ -135,7 +135,7 @@ def _finish(growing: _Growing) -> Graph:
     return Graph(nodes, tuple(outputs))
 
 
-def _unused(growing: _Growing) -> list[Made]:
+def _unused_outputs(growing: _Growing) -> list[Made]:
     """Optional outputs that stay unused: each of a node whose first output is used, as it is read or the graph's."""
     return [
         made

@@ -40,7 +40,7 @@ def with_smaller_tensors(graph: Graph) -> Iterator[Graph]:
     """Every graph of which one size of one operator is cut, and all that follows: the smallest of each size first."""
     for index, node in enumerate(graph.nodes):
         for wanted in _cuts(node):
-            smaller = _resized(graph, index, node.desc, wanted)
+            smaller = _resize(graph, index, node.desc, wanted)
             if smaller is not None and _element_count(smaller) < _element_count(graph):
                 yield smaller
 
@@ -79,7 +79,7 @@ def _cut_at(value: Any, count: int, place: int, cut: int) -> Any:
     return (*value[:place], min(cut, value[place]), *value[place + 1 :])
 
 
-def _resized(graph: Graph, start: int, begun: OperatorDesc, wanted: Mapping[str, Any]) -> Graph | None:
+def _resize(graph: Graph, start: int, begun: OperatorDesc, wanted: Mapping[str, Any]) -> Graph | None:
     """The graph whose node ``start`` has other attributes or sizes, and the others what follows; None where that gives no valid graph."""
     descs = [node.desc for node in graph.nodes]
     descs[start] = begun
@@ -90,7 +90,7 @@ def _resized(graph: Graph, start: int, begun: OperatorDesc, wanted: Mapping[str,
         index = todo.pop()
         solved[index] += 1
         node = graph.nodes[index]
-        desc = _solved(node, descs[index], wanted if index == start else {}, fixed[index]) if solved[index] <= _ROUNDS else None
+        desc = _solve_desc(node, descs[index], wanted if index == start else {}, fixed[index]) if solved[index] <= _ROUNDS else None
         if desc is None:
             return None
         changed = [name for name, tensor in desc.tensors() if tensor.sizes != descs[index].tensor(name).sizes]
@@ -98,7 +98,7 @@ def _resized(graph: Graph, start: int, begun: OperatorDesc, wanted: Mapping[str,
         for name in changed:
             tensor = desc.tensor(name)
             fixed[index][name] = tensor.sizes
-            for other, joined in _joined(graph, index, name):
+            for other, joined in _other_ends(graph, index, name):
                 own = descs[other].tensor(joined)
                 sizes = _as_read(graph.nodes[index].desc.tensor(name), graph.nodes[other].desc.tensor(joined), tensor.sizes)
                 if sizes is None or fixed[other].get(joined, sizes) != sizes:
@@ -109,7 +109,7 @@ def _resized(graph: Graph, start: int, begun: OperatorDesc, wanted: Mapping[str,
     return None if descs[start] == graph.nodes[start].desc else _with_descs(graph, descs)
 
 
-def _joined(graph: Graph, index: int, name: str) -> list[tuple[int, str]]:
+def _other_ends(graph: Graph, index: int, name: str) -> list[tuple[int, str]]:
     """The other tensors of the memory that a tensor of a node lies in: of an edge, or of an input of the graph."""
     feed = graph.nodes[index].feeds.get(name, Made(index, name))
     if isinstance(feed, Constant):
@@ -126,7 +126,7 @@ def _as_read(before: TensorDesc, other: TensorDesc, sizes: Sizes) -> Sizes | Non
     return padded_run(sizes, len(other.sizes)) if other.strides is None and before.strides is None else None
 
 
-def _solved(node: Node, desc: OperatorDesc, wanted: Mapping[str, Any], fixed: Mapping[str, Sizes]) -> OperatorDesc | None:
+def _solve_desc(node: Node, desc: OperatorDesc, wanted: Mapping[str, Any], fixed: Mapping[str, Sizes]) -> OperatorDesc | None:
     """A valid desc of a node with the sizes of symbols that are wanted, and the tensors that are fixed; None where there is none."""
     run = next(tensor for _, tensor in desc.tensors()).sizes
     try:
@@ -195,7 +195,7 @@ def with_plainer_attributes(graph: Graph) -> Iterator[Graph]:
         for field in node.operator.attributes():
             for value in _plainer_values(node.desc.fields[field.name], usual.get(field.name)):
                 begun = OperatorDesc(node.desc.type, {**node.desc.fields, field.name: value})
-                plainer = _resized(graph, index, begun, {})
+                plainer = _resize(graph, index, begun, {})
                 if plainer is not None and _element_count(plainer) <= _element_count(graph):
                     yield plainer
 
