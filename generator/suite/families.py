@@ -18,6 +18,7 @@ from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
 from dmlcts.generator.sweeps.one_factor.layouts import one_factor_layout_cases
 from dmlcts.generator.sweeps.one_factor.on_networks import on_network_cases
 from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases, row_cases
+from dmlcts.generator.sweeps.one_factor.resizing import resize_cases
 from dmlcts.generator.sweeps.one_factor.sizes import one_factor_size_cases
 from dmlcts.generator.sweeps.one_factor.typical import typical_cases
 from dmlcts.generator.sweeps.properties import property_cases
@@ -73,6 +74,11 @@ FAMILIES = (
     ),
     Family(
         one_factor_size_cases, "one or two unusual sizes beside even ones, in each configuration", "bugs of the fast path alone"
+    ),
+    Family(
+        resize_cases,
+        "outputs that differ from the input in each choice of dimensions",
+        "kernels for the dimensions that are scaled",
     ),
     Family(one_factor_layout_cases, "one tensor in each layout, all others packed", "a tensor read by the strides of another"),
     Family(workload_cases, "the spec's workloads, and others around them", "kernels made for one size, stride or activation"),

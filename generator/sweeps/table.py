@@ -309,6 +309,13 @@ TILE_LAYOUTS = ("transposed", "padded-rows")
 """Layouts that occur together in pairs at core: read along another axis, and by a row stride. At full all do."""
 
 
+# Output sizes that differ from the input's in some dimensions
+
+RESULT_SIZES = ((2, 3, 5, 3), (4, 5, 2, 3), (8, 2, 3, 5), (2, 4, 3, 5), (2, 8, 3, 5), (2, 3, 4, 8), (2, 3, 8, 8))
+"""Sizes of outputs: no multiple of 4; or the first or second dimension 4 or 8; or the third, beside 8 in the last. A group of threads that takes so many
+along one dimension meets no end there, and may be a kernel of its own beside each choice of dimensions in which the input differs."""
+
+
 # Dispatches of real networks
 
 

@@ -1,4 +1,4 @@
-"""What a spec says about the sizes of its cases, besides lists of values: the axes that have turning sizes, workloads, single dispatches."""
+"""What a spec says about the sizes of its cases, besides lists of values: the axes that have turning sizes, sizes that differ in some dimensions, workloads, single dispatches."""
 
 from __future__ import annotations
 
@@ -17,6 +17,20 @@ class Turning:
 
     axes: str
     each: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Two symbols of which each stands for all sizes of a tensor, an input's and an output's: cases have each choice of dimensions in which they differ.
+
+    They have these data types of the first tensor, and these attributes where they are not the usual ones.
+    """
+
+    origin: str
+    result: str
+    types: tuple[str, ...]
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    level: str = "full"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dmlcts.spec.model.abi import FeatureLevel, feature_level
 from dmlcts.spec.model.case_data import RandomData, Values
-from dmlcts.spec.model.case_sizes import SingleDispatch, Turning, Workload
+from dmlcts.spec.model.case_sizes import Resize, SingleDispatch, Turning, Workload
 from dmlcts.spec.model.desc import field_of
 from dmlcts.spec.model.expression import Expression
 from dmlcts.spec.model.measurement import ORACLE, Acceptance, Measurement
@@ -278,7 +278,7 @@ class Operator:
 
     ``sizes`` are the values of the shapes' free symbols, the default first; ``largest`` are the most that cases combine with others, of
     symbols that make a case slow, ``most_elements`` the most of their product, ``usual_elements`` a soft limit on it in combinations;
-    ``turning`` and ``workloads`` are about sizes, too, and ``dispatches`` about sizes and data at once.
+    ``turning``, ``resize`` and ``workloads`` are about sizes, too, and ``dispatches`` about sizes and data at once.
     ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
     ``bases`` has the basis of those that are not documented, and ``measured_where`` says of which descs no page speaks, whatever their configuration.
     ``layouts`` are the extra layouts (generator/values/layouts) for this operator. ``edition`` is the number of an earlier edition
@@ -310,6 +310,7 @@ class Operator:
     most_elements: int = 1 << 32
     usual_elements: int = field(default=1 << 32, metadata={"later": True})
     turning: Turning | None = None
+    resize: Resize | None = field(default=None, metadata={"later": True})
     workloads: Mapping[str, Workload] = field(default_factory=dict)
     dispatches: Mapping[str, SingleDispatch] = field(default_factory=dict, metadata={"later": True})
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)

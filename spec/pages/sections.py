@@ -68,6 +68,8 @@ def _sections(operator: Operator) -> Iterator[Section]:
     yield _rows("cases: sizes", ((symbol, flow(plain(sizes))) for symbol, sizes in operator.sizes.items()))
     turning = _present(plain(operator.turning) or {})
     yield _rows("cases: turning sizes", ((name, flow(plain(value))) for name, value in turning.items()))
+    resize = _present(plain(operator.resize) or {})
+    yield _rows("cases: sizes that differ in some dimensions", ((name, flow(plain(value))) for name, value in resize.items()))
     yield _texts("cases: workloads", {label: _present(plain(workload)) for label, workload in operator.workloads.items()})
     yield _texts("cases: single dispatches", {label: _present(plain(each)) for label, each in operator.dispatches.items()})
     yield _texts("cases: data of tensors", {name: _values(values) for name, values in operator.values.items()})

@@ -23,6 +23,7 @@ CASES = (
     "most-elements",
     "usual-elements",
     "turning",
+    "resize",
     "workloads",
     "dispatches",
     "values",

@@ -87,6 +87,7 @@ class _Builder(CaseReader):
             most_elements=self.most_elements(),
             usual_elements=self.usual_elements(),
             turning=self.turning(),
+            resize=self.resize(),
             workloads=dict(self.in_cases("workloads", self.workload)),
             dispatches=dict(self.in_cases("dispatches", self.dispatch)),
             configurations=dict(self.in_cases("configurations", self.configuration)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.spec.model.case_data import RandomData, Values
-from dmlcts.spec.model.case_sizes import SingleDispatch, Turning, Workload
+from dmlcts.spec.model.case_sizes import Resize, SingleDispatch, Turning, Workload
 from dmlcts.spec.model.operator import ABSENT, DOCUMENTED, PRESENT
 from dmlcts.spec.reading.building.reader import Reader
 from dmlcts.spec.reading.document import Path_
@@ -49,18 +49,35 @@ class CaseReader(Reader):
             raise self.document.error((*path, "axes"), f"the sizes of {first} must be one `*` symbol, whose axes are counted")
         return Turning(names[0], names[1:])
 
+    def resize(self) -> Resize | None:
+        """The symbols whose sizes differ in each choice of dimensions, with the types and attributes that such cases have."""
+        entry, path = self.cases.get("resize"), ("cases", "resize")
+        if entry is None:
+            return None
+        for end in ("from", "to"):
+            if not any(row == [f"*{entry[end]}"] for name in self.by_name for row in self.rows(name)):
+                raise self.document.error((*path, end), f"no tensor has the sizes *{entry[end]} and no others")
+        if entry["from"] == entry["to"]:
+            raise self.document.error((*path, "to"), "must be another symbol than that of `from`")
+        attributes = self.single_values((*path, "attributes"), "resize", entry.get("attributes", {}))
+        return Resize(entry["from"], entry["to"], tuple(entry["types"]), attributes, entry.get("level", "full"))
+
     def workload(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, Workload]:
         """A single case with sizes and attributes of its own."""
         self.check_symbols((*path, "sizes"))
-        _, limits = self.configuration((*path, "attributes"), label, entry.get("attributes", {}))
-        if empty := next((name for name, values in limits.items() if not values), None):
-            raise self.document.error((*path, "attributes", empty), "must be a value, and not an empty list")
+        attributes = self.single_values((*path, "attributes"), label, entry.get("attributes", {}))
         self.check_dimensions((*path, "dimensions"), entry.get("dimensions"))
         sizes = {symbol: _sizes(value) for symbol, value in entry["sizes"].items()}
-        attributes = {name: values[0] for name, values in limits.items()}
         return label, Workload(
             sizes, attributes, entry.get("type"), entry.get("basis"), entry.get("level", "full"), entry.get("dimensions")
         )
+
+    def single_values(self, path: Path_, label: str, entry: Mapping[str, Any]) -> dict[str, object]:
+        """One value of each attribute that an entry names."""
+        _, limits = self.configuration(path, label, entry)
+        if empty := next((name for name, values in limits.items() if not values), None):
+            raise self.document.error((*path, empty), "must be a value, and not an empty list")
+        return {name: values[0] for name, values in limits.items()}
 
     def dispatch(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, SingleDispatch]:
         """A dispatch around which nothing else lies, with data of its own for some tensors."""
