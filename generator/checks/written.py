@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.sweeps.one_factor.resizing import resize_cases
 from dmlcts.generator.sweeps.usual import example_desc
 from dmlcts.generator.sweeps.workloads import dispatch_cases
 from dmlcts.generator.values.recipes import RECIPES
@@ -24,7 +25,12 @@ Problem = tuple[Path_, str]
 
 def written_wrong(operator: Operator) -> Iterator[str]:
     """What is wrong with an operator's spec, a sentence each with file, line and field."""
-    for path, problem in (*_unknown_names(operator), *_wrong_dispatches(operator), *_broken_examples(operator)):
+    for path, problem in (
+        *_unknown_names(operator),
+        *_wrong_dispatches(operator),
+        *_wrong_resize(operator),
+        *_broken_examples(operator),
+    ):
         yield str(error_in(operator, path, problem))
 
 
@@ -54,6 +60,14 @@ def _wrong_dispatches(operator: Operator) -> Iterator[Problem]:
             list(dispatch_cases(plan_of(operator)))
         except NotGenerable as error:
             yield ("cases", "dispatches"), str(error)
+
+
+def _wrong_resize(operator: Operator) -> Iterator[Problem]:
+    """Outputs of other sizes than the input's, of which no valid desc can be made."""
+    try:
+        list(resize_cases(plan_of(operator)))
+    except NotGenerable as error:
+        yield ("cases", "resize"), str(error)
 
 
 def _broken_examples(operator: Operator) -> Iterator[Problem]:

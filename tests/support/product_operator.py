@@ -13,7 +13,7 @@ from dmlcts.spec.reading.loader import load_text
 
 _ROW = {"dimensions": "2-4", "types": ["FLOAT32", "FLOAT16"]}
 _TENSORS = ("ATensor", "BTensor", "CTensor", "OutputTensor")
-CASES = ("attributes", "configurations", "sizes", "turning", "workloads", "dispatches", "values", "layouts", "relations")
+CASES = ("attributes", "configurations", "sizes", "turning", "resize", "workloads", "dispatches", "values", "layouts", "relations")
 _QUARTERS = {"random": {"recipe": "quarters", "limit": 2}}
 
 SPEC: dict[str, Any] = {
