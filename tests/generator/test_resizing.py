@@ -70,10 +70,10 @@ def test_older_operators_have_them_at_full_alone_and_others_none() -> None:
 
 
 def test_what_cannot_be_made_is_an_error() -> None:
-    with pytest.raises(NotGenerable, match="type of cases.resize, INT64"):
+    with pytest.raises(NotGenerable, match="no table gives the first tensor the type"):
         list(resize_cases(plan_of(with_resize(types=("INT64",)))))
     assert any("INT64" in wrong for wrong in written_wrong(with_resize(types=("INT64",))))
-    with pytest.raises(NotGenerable, match="cases.resize breaks"):
+    with pytest.raises(NotGenerable, match=" breaks "):
         list(resize_cases(plan_of(with_resize(attributes={"Scales": (1.0, 2.0)}))))
     assert not list(written_wrong(load("RESAMPLE3")))
 
