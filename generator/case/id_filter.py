@@ -21,7 +21,7 @@ WORDS = (
     "resource-inputs data gaps negative property agreement random network typical plain "
     "absent true false enum operator domain value count missing with without data-type unknown dimension-count of ones sizes zero alike "
     "larger smaller exchanged alone padded flags alignment below-size strides overlap every unbound same-width owned_by_dml beside short at-most window etc "
-    "sequence again other-buffers other-offsets initialized-again two-of-one side-by-side in-turn recorded-once compute-queue threads resized-to"
+    "sequence again other-buffers other-offsets initialized-again two-of-one side-by-side in-turn recorded-once compute-queue threads resized-to five-dimensions output-permuted"
 )
 """Words in ids that are in neither a spec nor the ABI: kinds of cases, and of invalid changes."""
 

@@ -21,6 +21,7 @@ from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases, row_c
 from dmlcts.generator.sweeps.one_factor.resizing import resize_cases
 from dmlcts.generator.sweeps.one_factor.sizes import one_factor_size_cases
 from dmlcts.generator.sweeps.one_factor.typical import typical_cases
+from dmlcts.generator.sweeps.one_factor.unjoined import unjoined_cases
 from dmlcts.generator.sweeps.properties import property_cases
 from dmlcts.generator.sweeps.special_values import data_cases, scalar_operand_cases, value_cases
 from dmlcts.generator.sweeps.usual import example_cases, size_cases, usual_cases
@@ -81,6 +82,7 @@ FAMILIES = (
         "kernels for the dimensions that are scaled",
     ),
     Family(one_factor_layout_cases, "one tensor in each layout, all others packed", "a tensor read by the strides of another"),
+    Family(unjoined_cases, "five dimensions of which no two can be joined", "kernels for more dimensions than most tensors have"),
     Family(workload_cases, "the spec's workloads, and others around them", "kernels made for one size, stride or activation"),
     Family(
         network_cases,

@@ -195,6 +195,9 @@ LAYOUT_SWEEPS = (
 ALIGNED_ROWS_SIZES = "rest"
 """Sizes at which rows are aligned, of one tensor and of all."""
 
+FIVE_DIMENSIONS = (2, 3, 2, 3, 2)
+"""More dimensions than a kernel for joined ones has, and none of them 1, so that none can be left out."""
+
 # Data at typical sizes, and at one unusual size
 
 
