@@ -32,7 +32,7 @@ from dmlcts.conformance.runner.workers.worker import Worker, not_run
 from dmlcts.conformance.sequences.takes_part import performs_itself
 from dmlcts.generator.case.case import HUGE
 from dmlcts.reports.gate.waivers import unused_patterns
-from dmlcts.reports.record.record import API, SEARCH, Manifest, Record, Result
+from dmlcts.reports.record.record import BEYOND, SEARCH, Manifest, Record, Result
 from dmlcts.spec.model.abi import feature_level
 
 
@@ -142,7 +142,7 @@ def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack, cluste
     backend = crew.describe(options.backend) if crew else opened_to_describe(options.backend)
     session = stack.enter_context(Session(options, backend))
     options = replace(options, feature_level=reported_level(options.feature_level, session.info))
-    selection = without_foreign_promises(work_of(options), session)
+    selection = without_calls_of_the_suite(work_of(options), session)
     if not (options.cases or options.case_files or selection.has_case()):  # of the backend's feature level
         raise no_case(options)
     if not older:
@@ -150,13 +150,13 @@ def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack, cluste
     return _Opened(options, session, selection, crew)
 
 
-def without_foreign_promises(selection: Selection, session: Session) -> Selection:
-    """The selection; if nothing but the level selects, without promises of the API that the suite would have to perform itself."""
+def without_calls_of_the_suite(selection: Selection, session: Session) -> Selection:
+    """The selection; if nothing but the level selects, without promises of the API and graphs whose calls the suite would have to perform itself."""
     given = selection.options
     is_asked = given.operators or given.expression or given.network or given.cases or given.case_files
-    if is_asked or API not in selection.operators or session.backend is None or performs_itself(session.backend):
+    if is_asked or session.backend is None or performs_itself(session.backend):
         return selection
-    return replace(selection, operators=tuple(name for name in selection.operators if name != API))
+    return replace(selection, operators=tuple(name for name in selection.operators if name not in BEYOND))
 
 
 def _begin(opened: _Opened, progress: Progress, processes: int, command: Sequence[str], resume: bool) -> _Begun:

@@ -133,7 +133,7 @@ def to_json(case: Case) -> dict[str, Any]:
         "desc": write_desc(case.desc),
     }
     optional: dict[str, Any] = {
-        "data": {name: _data_json(data) for name, data in case.data.items()},
+        "data": {name: data_json(data) for name, data in case.data.items()},
         "answers": {basis: {n: literal_json(v) for n, v in outputs.items()} for basis, outputs in case.answers.items()},
         "in_place": dict(case.in_place),
         "resource": case.resource,
@@ -168,7 +168,7 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
         data_type=data["data_type"],
         basis=data["basis"],
         expect=data["expect"],
-        data={name: _read_data(entry) for name, entry in data.get("data", {}).items()},
+        data={name: read_data(entry) for name, entry in data.get("data", {}).items()},
         answers={basis: {n: read_literal(v) for n, v in outputs.items()} for basis, outputs in data.get("answers", {}).items()},
         in_place=data.get("in_place", {}),
         offset=int(data.get("offset", OFFSETS[0])),
@@ -194,7 +194,8 @@ def read_literal(data: Mapping[str, Any]) -> Literal:
     return Literal(data["type"], tuple(data["sizes"]), tuple(data["data"]))
 
 
-def _data_json(data: Data) -> dict[str, Any]:
+def data_json(data: Data) -> dict[str, Any]:
+    """The data of a tensor as JSON."""
     if data.literal is not None:
         return {"literal": literal_json(data.literal)}
     if data.special:
@@ -202,7 +203,8 @@ def _data_json(data: Data) -> dict[str, Any]:
     return {"recipe": data.recipe, **data.parameters, **({"alike": True} if data.alike else {})}
 
 
-def _read_data(entry: Mapping[str, Any]) -> Data:
+def read_data(entry: Mapping[str, Any]) -> Data:
+    """The data of a tensor from its JSON."""
     if "literal" in entry:
         return Data(literal=read_literal(entry["literal"]))
     if "special" in entry:

@@ -6,7 +6,7 @@ claim of behaving like DirectML where the documentation is silent or contradicte
 Negative cases pass wherever everything is rejected: without another case that passed they support no claim, and an operator or data type is
 claimed only for such a case.
 
-Promises of the API beyond single operators have a statement of their own: it says nothing about what operators compute, nor do theirs about the API.
+Promises of the API, and graphs, have a statement of their own each: the first says nothing about what operators compute, nor do theirs about the API.
 
 A claim covers what ran and no more: a selection, a shard or a list of cases is named in it. What the implementation's description excludes
 (operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
@@ -25,12 +25,13 @@ from dmlcts.reports.claim.exempt import mostly_waived, mostly_waived_text
 from dmlcts.reports.record.policies import loose_policies
 from dmlcts.reports.record.record import (
     API,
+    BEYOND,
     FAILURES,
+    GRAPHS,
     MEMORY,
     NEGATIVE,
     NOT_RUN,
     PASS,
-    PROMISE,
     REPLAY,
     SEARCH,
     SEQUENCES,
@@ -86,7 +87,7 @@ _LONGEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the cases of one ``basis`` show: ``documented`` or ``measured``; what the promises of the API do (``api``); or ``required``, if a requirement was not tested.
+    """What the cases of one ``basis`` show: ``documented`` or ``measured``; what the promises of the API (``api``) and graphs do; or ``required``, if a requirement was not tested.
 
     ``holds`` is True if they support the claim, False if they refute it, None if neither. ``claim`` is the claim, empty unless it holds;
     ``sentence`` states it with numbers, or why there is none. ``results`` are those of the basis.
@@ -217,7 +218,7 @@ def nothing_shown(record: Record) -> str:
     """Why the cases that passed show nothing, such as that there are none; empty if they do, or if only negative cases were selected."""
     if record.manifest.further.get(PASS):
         return ""
-    computed = [result for result in record.results if result.kind != PROMISE]
+    computed = [result for result in record.results if not result.is_beyond]
     passed = [result for result in computed or record.results if result.status == PASS]
     if not passed:
         return "nothing passed"
@@ -226,9 +227,9 @@ def nothing_shown(record: Record) -> str:
 
 
 def is_required(requirement: str, result: Result) -> bool:
-    """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, a promise or all of the API, or ``validation``) covers a result."""
-    if result.kind == PROMISE:
-        return requirement in (f"{API}/*", result.case)
+    """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, a promise or all of the API, a graph or all, or ``validation``) covers a result."""
+    if result.is_beyond:
+        return requirement in (f"{result.operator}/*", result.case)
     if requirement == VALIDATION:
         return result.kind == NEGATIVE
     if result.undeclared in (VALIDATION, SEQUENCES):
@@ -250,13 +251,13 @@ def share_text(part: int, whole: int) -> str:
 
 def _statements(record: Record, reason: str) -> Iterator[Statement]:
     """One for each basis that ran; conformance for a run without cases. A non-empty ``reason`` forbids any claim."""
-    documented, others = _by_basis(result for result in record.results if result.kind != PROMISE)
-    promised = [result for result in record.results if result.kind == PROMISE]
+    documented, others = _by_basis(result for result in record.results if not result.is_beyond)
+    beyond = {name: found for name in BEYOND if (found := [each for each in record.results if each.operator == name])}
     who, manifest = backend_name(record.manifest), record.manifest
     reason = reason or ("" if record.results else "no case was run")
-    if promised:
-        about_the_api = _api_statement(manifest, who if not (documented or others) else "it", promised, reason)
-    if documented or not (others or promised):
+    subjects = [who if not (documented or others) else "it", *["it"] * len(beyond)]
+    statements = [_statement_beyond(manifest, who, name, beyond[name], reason) for who, name in zip(subjects, beyond, strict=False)]
+    if documented or not (others or beyond):
         words = ("conforms to", "does NOT conform to", f"the documentation at {level_text(manifest)}", "documented cases")
         conforms = _statement(manifest, who, _DOCUMENTED, words, documented, reason)
         yield conforms
@@ -265,28 +266,46 @@ def _statements(record: Record, reason: str) -> Iterator[Statement]:
         target = f"{MEASURED_VERSION} where the documentation is silent or contested"
         words = ("behaves like", "does NOT behave like", target, "measured and contested cases")
         yield _statement(manifest, who, "measured", words, others, reason)
-    if promised:
-        yield about_the_api
+    yield from statements
 
 
-def _api_statement(manifest: Manifest, who: str, results: Sequence[Result], reason: str) -> Statement:
-    """What a run shows of the promises of the API. One that the backend cannot be asked about costs nothing, and is not claimed."""
-    counts, total = _counts(results), len(results)
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What a statement beyond single operators is about, in words: one of them, of what, and what happens to all, to a right one, or to none."""
+
+    noun: str
+    of: str
+    verb: str
+    negated: str
+    right: str
+    none: str
+
+
+_ABOUT = {
+    API: _About("promise", " of the API", "keeps", "does NOT keep", "kept", "none was kept"),
+    GRAPHS: _About("graph", " of operators", "computes", "does NOT compute", "right", "none was right"),
+}
+
+
+def _statement_beyond(manifest: Manifest, who: str, name: str, results: Sequence[Result], reason: str) -> Statement:
+    """What a run shows of the promises of the API, or of graphs. One that the backend takes no part in costs nothing, and is not claimed."""
+    about, counts, total = _ABOUT[name], _counts(results), len(results)
     failed = any(counts[status] for status in FAILURES)
     lacking = counts[UNSUPPORTED] - sum(_count_undeclared(results).values())
     rest = counts_text({**counts, PASS: 0})
-    numbers = f"of {count_of(total, 'promise')} of the API, {counts[PASS]:,} kept{f', {rest}' if rest else ''}"
-    reason = reason or ("" if counts[PASS] or failed else "none was kept")
-    subject, client = "It" if who == "it" else who, _client_text(manifest, results)
+    numbers = f"of {count_of(total, about.noun)}{about.of}, {counts[PASS]:,} {about.right}{f', {rest}' if rest else ''}"
+    reason = reason or ("" if counts[PASS] or failed else about.none)
+    subject, client = "It" if who == "it" else who, _client_text(manifest, results) if name == API else ""
     if reason:
-        sentence = f"No claim about the promises of the API, since {reason}: {numbers}.{client}"
-        return Statement(API, None, "", sentence, tuple(results))
+        sentence = f"No claim about the {about.noun}s{about.of}, since {reason}: {numbers}.{client}"
+        return Statement(name, None, "", sentence, tuple(results))
     if lacking or failed:
-        sentence = f"{subject} does NOT keep the promises of the API{_restriction(manifest)}: {numbers}.{client}"
-        return Statement(API, False, "", sentence, tuple(results))
-    claim = f"keeps {f'{counts[PASS]:,} of ' if rest else 'all '}{count_of(total, 'promise')} of the API{_restriction(manifest)}"
+        sentence = f"{subject} {about.negated} the {about.noun}s{about.of}{_restriction(manifest)}: {numbers}.{client}"
+        return Statement(name, False, "", sentence, tuple(results))
+    some = f"{counts[PASS]:,} of " if rest else "all "
+    claim = f"{about.verb} {some}{count_of(total, about.noun)}{about.of}{_restriction(manifest)}"
     aside = f"; {rest}, which the claim excludes" if rest else ""
-    return Statement(API, True, claim, f"{subject} {claim}{aside}.{client}", tuple(results))
+    return Statement(name, True, claim, f"{subject} {claim}{aside}.{client}", tuple(results))
 
 
 def _client_text(manifest: Manifest, results: Sequence[Result]) -> str:

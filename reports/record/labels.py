@@ -12,10 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from dmlcts.reports.record.record import (
-    API,
+    BEYOND,
     NEGATIVE,
     PASS,
-    PROMISE,
     REPLAY,
     SEARCH,
     SEQUENCE,
@@ -57,7 +56,7 @@ def _wrong_manifest(manifest: Manifest, known: set[str]) -> Iterator[str]:
     reported = backend.get("feature_level", manifest.feature_level)
     if feature_level(manifest.feature_level) > feature_level(reported):
         yield f"it has feature level {manifest.feature_level}, but its backend reports {reported}"
-    required = {requirement.partition("/")[0] for requirement in manifest.required} - {"*", "validation", API}
+    required = {requirement.partition("/")[0] for requirement in manifest.required} - {"*", "validation", *BEYOND}
     if unknown := sorted({*backend.get("operators", ()), *required} - known - abi().operator_types.keys()):
         yield f"there is no operator {unknown[0]}; use the version of the suite that wrote it"
     index, _, count = manifest.shard.partition("/")
@@ -79,9 +78,9 @@ def _is_time(text: str) -> bool:
 
 def _wrong_result(result: Result, manifest: Manifest, known: set[str]) -> Iterator[str]:
     """What no run with this manifest writes there."""
-    if (result.operator == API) != (result.kind == PROMISE):
-        yield f"a result of kind {PROMISE} is one of {API}, and no other"
-    elif result.operator not in known and result.operator != API:
+    if BEYOND.get(result.operator, "") != (result.kind if result.kind in BEYOND.values() else ""):
+        yield f"a result of kind {result.kind} is none of {result.operator}"
+    elif result.operator not in known and not result.is_beyond:
         yield f"there is no operator {result.operator}; use the version of the suite that ran it"
     if result.status == PASS and (result.wrong or result.mismatches):
         yield f"it passed with {result.wrong} wrong elements"
@@ -98,7 +97,7 @@ _EXCLUDED: dict[str, Callable[[Result, Mapping[str, Any]], bool]] = {
     "data type": lambda result, backend: bool(backend.get("data_types")),
     "validation": lambda result, backend: result.kind == NEGATIVE and not backend.get("validates", True),
     "memory": lambda result, backend: True,
-    SEQUENCES: lambda result, backend: result.kind in (SEQUENCE, PROMISE),
+    SEQUENCES: lambda result, backend: result.kind == SEQUENCE or result.is_beyond,
 }
 """Whether a description excludes a case, by what a result says that it excludes."""
 
@@ -109,9 +108,9 @@ def _selected_by_name(result: Result, manifest: Manifest) -> Iterator[str]:
         yield f"it is of another operator, {result.operator}"
     if feature_level(result.feature_level) > feature_level(manifest.feature_level):
         yield f"it is of feature level {result.feature_level}, and the run of {manifest.feature_level}"
-    if result.kind == PROMISE:
+    if result.is_beyond:
         if result.basis != DOCUMENTED:
-            yield f"it is {result.basis}, and every promise of the API is documented"
+            yield f"it is {result.basis}, and every {result.kind} is documented"
     elif result.basis != DOCUMENTED and manifest.basis == DOCUMENTED and not load(result.operator).is_measured_alone:
         yield f"it is {result.basis}, and the run has documented cases alone"
 

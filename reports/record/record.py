@@ -38,6 +38,12 @@ SEQUENCE = "sequence"
 PROMISE, API = "promise", "api"
 """The kind of a case about the API beyond single operators, and what stands for the operator in its id and result."""
 
+GRAPH, GRAPHS = "graph", "graphs"
+"""The kind of a case that compiles and runs a graph of operators, and what stands for the operator in its id and result."""
+
+BEYOND = {API: PROMISE, GRAPHS: GRAPH}
+"""What stands for the operator in results beyond single operators, each with the kind of its cases. None of them is counted as an operator."""
+
 SEQUENCES = "sequences"
 """Why a case is unsupported that consists of calls beyond one dispatch: the backend does not perform them, which is no fault of what it computes."""
 
@@ -136,6 +142,11 @@ class Result:
     undeclared: str = ""
     error_maps: tuple[ErrorMap, ...] = ()
     paths: Paths = ()
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the case is about more than a single operator: a promise of the API, or a graph."""
+        return self.operator in BEYOND
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,20 +14,26 @@ from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, frame
 from dmlcts.conformance.backends.recording import Recording
 from dmlcts.conformance.commands.common import case_named, json_option, print_json
 from dmlcts.conformance.commands.specs.spec_promises import print_promise, promise_json
+from dmlcts.conformance.runner.planning.graphs import graph_named
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.promises import promise_named
 from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.screen.terminal import console, count_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.sequences.calls import Call
+from dmlcts.conformance.sequences.graphs.script import data_of, script_of
 from dmlcts.conformance.sequences.repetition.forms import repetition_of
 from dmlcts.conformance.sequences.takes_part.wire import perform_request
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.suite.families import by_family
+from dmlcts.generator.suite.graph_cases.graph_case import GraphCase
+from dmlcts.generator.suite.graphs.graph import Feed, Given, Graph, Made
+from dmlcts.generator.suite.graphs.graph_json import write_graph
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.reports.record.record import API
+from dmlcts.reports.formats.graph_drawing import tensor_of, tensor_text
+from dmlcts.reports.record.record import API, GRAPHS
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.untrusted.desc_json import write_desc
 from dmlcts.spec.writing.files import writing_to
@@ -49,7 +55,7 @@ from dmlcts.spec.writing.files import writing_to
 def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool) -> None:
     """Prints one case with its data, a table of what is tested of an operator, or lists the cases that --operator and -k select.
 
-    CASE is a case's id, such as that of a promise of the API (api/DEV-1), a JSON file of a failed property case, or the name of an operator.
+    CASE is a case's id, such as that of a promise of the API (api/DEV-1) or of a graph (graphs/random/1), a JSON file of a failed property case, or the name of an operator.
     """
     if frames is not None and case is None:
         raise UsageError("--frame needs CASE, the id of the case whose requests it writes")
@@ -67,6 +73,9 @@ def command(case: str | None, operators: tuple[str, ...], expression: str, level
             print_json(promise_json(promise))
         else:
             print_promise(console(), promise)
+        return
+    if case is not None and case.startswith(f"{GRAPHS}/"):
+        _show_graph(graph_named(case), frames, as_json)
         return
     if case is not None:
         found = case_named(case)
@@ -114,6 +123,42 @@ def write_sequence(calls: Sequence[Call], file: Path) -> None:
     """Writes what a host of version 2 of the protocol reads in a run of these calls alone. Raises WriteError."""
     with writing_to(file):
         file.write_bytes(b"".join([frame(DESCRIBE), *perform_request(calls, 1), frame(CLOSE)]))
+
+
+def _show_graph(case: GraphCase, frames: Path | None, as_json: bool) -> None:
+    graph = case.graph()
+    if frames is not None:
+        calls = script_of(graph, *data_of(graph)).calls
+        write_sequence(calls, frames)
+        click.echo(f"{frames}: describe, a request to perform {count_of(len(calls), 'call')} and close; a run of {case.id} has its inner results as outputs before")
+    elif as_json:
+        print_json({"id": case.id, "level": case.level, "feature_level": case.feature_level, "graph": write_graph(graph)})
+    else:
+        _print_graph(case, graph)
+
+
+def _print_graph(case: GraphCase, graph: Graph) -> None:
+    """Prints the nodes of a graph in their order, with what feeds each input."""
+    out = console()
+    out.print(f"[bold]{escape(case.id)}[/]")
+    alone = "; in a process of its own" if case.isolated else ""
+    out.print(f"a graph of {count_of(len(graph.nodes), 'node')}, of level {case.level}; promised from feature level {case.feature_level} on{alone}")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("node", "operator", "reads", "gives"):
+        table.add_column(column, overflow="fold")
+    for index, node in enumerate(graph.nodes):
+        reads = [f"{name} {tensor_text(tensor_of(write_desc(node.desc), name))} of {_feed_text(feed)}" for name, feed in node.feeds.items()]
+        gives = [f"{name} {tensor_text(tensor_of(write_desc(node.desc), name))}" for name in node.outputs()]
+        table.add_row(str(index), node.desc.type, "\n".join(reads), "\n".join(gives))
+    out.print(table)
+    out.print("outputs: " + ", ".join(f"{made.tensor} of node {made.node}" for made in graph.outputs), markup=False)
+    out.print(f"run it: dmlcts run --case {escape(case.id)}; as a file: dmlcts repro {escape(case.id)} --out DIR", style="dim", soft_wrap=True)
+
+
+def _feed_text(feed: Feed) -> str:
+    if isinstance(feed, Made):
+        return f"{feed.tensor} of node {feed.node}"
+    return f"input {feed.number}" if isinstance(feed, Given) else "a constant"
 
 
 def _print_families(name: str, level: str, as_json: bool) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dmlcts.conformance.runner.explaining.across import Across
+from dmlcts.conformance.runner.explaining.beyond.graphs import explain_graphs
+from dmlcts.conformance.runner.explaining.beyond.promises import explain_promises
 from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
 from dmlcts.conformance.runner.explaining.kernels import named_in, told_by_descs, what_reaches
 from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained_operators
 from dmlcts.conformance.runner.explaining.pairs import pairs_left_out
-from dmlcts.conformance.runner.explaining.promises import explain_promises
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.generator.case.case import LEVELS
@@ -18,9 +19,11 @@ from dmlcts.generator.facts.explanations import Flags
 from dmlcts.reports.explain.explanation import BEYOND, DISPATCHES, NOT_MADE, PAIRS, UNKNOWN, Explanation
 from dmlcts.reports.explain.symptom import PAGE, common_detail
 from dmlcts.reports.record.record import (
+    BEYOND,
     ERROR,
     FAIL,
     FAILURES,
+    GRAPH,
     NOT_RUN,
     PASS,
     PROMISE,
@@ -57,8 +60,8 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     those of level core fail alike, unless a ``level`` is given.
     """
     by_operator: dict[str, list[Result]] = {}
-    promised = [result for result in record.results if result.kind == PROMISE]
-    for result in (each for each in record.results if each.kind != PROMISE):
+    beyond = {kind: [result for result in record.results if result.kind == kind] for kind in BEYOND.values()}
+    for result in (each for each in record.results if not each.is_beyond):
         by_operator.setdefault(result.operator, []).append(result)
     asked = bool(level)
     ran = {REPLAY: "core"}.get(record.manifest.level, record.manifest.level)
@@ -78,7 +81,7 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
             across.add(name, known[DISPATCHES])
     sure, guesses = across.explanations(ran)
     pairs = _pairs(by_operator, most) if record.manifest.level in LEVELS else []
-    return [*sure, *sorted((*found, *pairs), key=_turn), *explain_promises(promised), *guesses]
+    return [*sure, *sorted((*found, *pairs), key=_turn), *explain_graphs(beyond[GRAPH]), *explain_promises(beyond[PROMISE]), *guesses]
 
 
 def _turn(each: Explanation) -> int:

@@ -22,9 +22,8 @@ from dmlcts.conformance.execution.answers import answers_of
 from dmlcts.conformance.execution.execute import DATA_TYPE, compare_outputs, dispatch_case, undeclared_outcome
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
-from dmlcts.conformance.runner.planning.promises import select_promises
+from dmlcts.conformance.runner.planning.beyond import Beyond, select_beyond
 from dmlcts.conformance.runner.planning.selection import operators_named, selected_cases
-from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.generator.case.case import AGREEMENT, HUGE, REJECTION, RELATION, SEQUENCE, Case
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.reports.claim.claim_json import claim_json
@@ -32,11 +31,10 @@ from dmlcts.reports.claim.submission import CLAIM, INDEX, LARGEST_OUTPUTS, RESUL
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, apply_waivers, read_waivers
 from dmlcts.reports.record.labels import checked_record
 from dmlcts.reports.record.record import (
-    API,
+    BEYOND,
     MEMORY,
     NOT_RUN,
     PASS,
-    PROMISE,
     SEQUENCES,
     WAIVED,
     Record,
@@ -100,12 +98,11 @@ def cases_of(record: Record) -> list[Case]:
     )
 
 
-def promises_of(record: Record) -> list[Promise]:
-    """The promises of the API that such a run has: all of its level and feature level if it has any. A record without them claims nothing of them."""
-    if all(result.kind != PROMISE for result in record.results):
-        return []
-    manifest = record.manifest
-    return select_promises(RunOptions(level=manifest.level, basis=manifest.basis, feature_level=manifest.feature_level))
+def beyond_of(record: Record) -> list[Beyond]:
+    """The promises of the API and the graphs that such a run has: all of its level and feature level if it has any. A record without them claims nothing of them."""
+    manifest, has = record.manifest, {result.operator for result in record.results}
+    options = RunOptions(level=manifest.level, basis=manifest.basis, feature_level=manifest.feature_level)
+    return [case for name in BEYOND if name in has for case in select_beyond(name, options)]
 
 
 def sampled_cases(record: Record, cases: Sequence[Case], results_sha256: str) -> list[Case]:
@@ -184,9 +181,9 @@ def verify(submission: Submission, note: Callable[[str], None] = lambda text: No
     if versions or whole:
         return
     note("making the cases that there must be")
-    cases, promised = cases_of(record), promises_of(record)
+    cases, beyond = cases_of(record), beyond_of(record)
     yield Check(
-        f"each of {count_of(len(cases) + len(promised), 'case')} has one result", tuple(_wrong_cases(record, cases, promised))
+        f"each of {count_of(len(cases) + len(beyond), 'case')} has one result", tuple(_wrong_cases(record, cases, beyond))
     )
     sample = sampled_cases(record, cases, digest)
     if submission.index["sample"]:
@@ -282,17 +279,17 @@ def _wrong_waived(record: Record, waivers: Sequence[Waiver]) -> Iterator[str]:
             yield f"{result.case} passed, and a waiver says that it fails: it must be an unexpected pass"
 
 
-def _wrong_cases(record: Record, cases: Sequence[Case], promised: Sequence[Promise]) -> Iterator[str]:
-    """Cases and promises without a result, results without either, and results that say of their case what it is not."""
+def _wrong_cases(record: Record, cases: Sequence[Case], beyond: Sequence[Beyond]) -> Iterator[str]:
+    """Cases, promises and graphs without a result, results without either, and results that say of their case what it is not."""
     results = {result.case: result for result in record.results}
     info = _info_of(record)
     known = {case.id: case for case in cases}
-    api = {promise.id: promise for promise in promised}
-    yield from _list_cases("without a result", [case for case in (*known, *api) if case not in results])
-    yield from _list_cases("no case of such a run", [case for case in results if case not in known and case not in api])
+    others = {each.id: each for each in beyond}
+    yield from _list_cases("without a result", [case for case in (*known, *others) if case not in results])
+    yield from _list_cases("no case of such a run", [case for case in results if case not in known and case not in others])
     yield from _list_cases(
-        "of another kind or feature level than the promise",
-        [case for case, promise in api.items() if case in results and not _is_of_promise(promise, results[case])],
+        "of another kind or feature level than the promise or graph",
+        [case for case, each in others.items() if case in results and not _is_of_beyond(each, results[case])],
     )
     both = [(known[case], result) for case, result in results.items() if case in known]
     yield from _list_cases(
@@ -331,9 +328,9 @@ def _is_of(case: Case, result: Result) -> bool:
     return stated == (case.operator.name, case.data_type, case.kind, case.basis, case.feature_level)
 
 
-def _is_of_promise(promise: Promise, result: Result) -> bool:
-    stated = (result.operator, result.kind, result.feature_level)
-    return stated == (API, PROMISE, promise.feature_level)
+def _is_of_beyond(case: Beyond, result: Result) -> bool:
+    operator = case.id.partition("/")[0]
+    return (result.operator, result.kind, result.feature_level) == (operator, BEYOND[operator], case.feature_level)
 
 
 def _list_cases(what: str, cases: Sequence[str]) -> Iterator[str]:

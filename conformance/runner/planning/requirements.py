@@ -1,6 +1,6 @@
 """What a run requires (``--require``): operators, data types, or a profile file. A required case that is unsupported is a failure.
 
-A requirement is text, so that it fits into a manifest: ``OPERATOR/TYPE`` with ``*`` for all, ``api/PROMISE``, or ``validation``.
+A requirement is text, so that it fits into a manifest: ``OPERATOR/TYPE`` with ``*`` for all, ``api/PROMISE``, ``graphs/*``, or ``validation``.
 A profile is a YAML file in the form of schema/profile.schema.json:
 
     profile: image-models
@@ -9,6 +9,7 @@ A profile is a YAML file in the form of schema/profile.schema.json:
       GEMM: all
     data_types: [FLOAT32]
     api: [DEV-1]
+    graphs: true
     validation: true
 """
 
@@ -18,11 +19,12 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
+from dmlcts.conformance.runner.planning.graphs import is_about_graphs
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.planning.promises import promises_named
 from dmlcts.conformance.sequences.promises.promise import promise_areas
 from dmlcts.reports.claim.claim import VALIDATION
-from dmlcts.reports.record.record import API
+from dmlcts.reports.record.record import API, GRAPHS
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.reading.document import Document, parse, read
 from dmlcts.spec.reading.loader import operator_names
@@ -33,7 +35,7 @@ def requirements(given: Iterable[str]) -> tuple[str, ...]:
     """The requirements that the values of ``--require`` name, each once.
 
     Raises:
-        UsageError: neither an operator, a data type, OPERATOR/TYPE, ``api``, a promise or an area, ``validation``, nor a file. SpecError: a profile is wrong, with line and field.
+        UsageError: neither an operator, a data type, OPERATOR/TYPE, ``api``, a promise or an area, ``graphs``, ``validation``, nor a file. SpecError: a profile is wrong, with line and field.
     """
     return tuple(dict.fromkeys(requirement for text in given for requirement in _named_types(text)))
 
@@ -52,6 +54,8 @@ def _named_types(text: str) -> Iterable[str]:
         return (f"{text}/*",)
     if text == API:
         return (f"{API}/*",)
+    if is_about_graphs(text):
+        return (f"{GRAPHS}/*",)
     if "*" not in text and (names := promises_named(text)):
         return [f"{API}/{name}" for name in names]
     if text in abi().data_types:
@@ -62,7 +66,7 @@ def _named_types(text: str) -> Iterable[str]:
     if Path(text).suffix in (".yaml", ".yml") or Path(text).is_file():
         return read_profile(Path(text))
     raise UsageError(
-        f"--require {text}: neither an operator with a spec, a data type, OPERATOR/TYPE, `{API}`, a promise, `{VALIDATION}`, nor a file{_near_types(text)}"
+        f"--require {text}: neither an operator with a spec, a data type, OPERATOR/TYPE, `{API}`, a promise, `{GRAPHS}`, `{VALIDATION}`, nor a file{_near_types(text)}"
     )
 
 
@@ -85,6 +89,8 @@ def _in_profile(document: Document) -> Iterator[str]:
         if name not in promise_areas():
             raise document.error((API, index), f"there is no promise {name!r}; `dmlcts spec list` shows them")
         yield f"{API}/{name}"
+    if data.get(GRAPHS):
+        yield f"{GRAPHS}/*"
     if data.get("validation"):
         yield VALIDATION
 

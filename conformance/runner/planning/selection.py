@@ -9,22 +9,16 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from dmlcts.conformance.runner.planning.beyond import Work, may_have, named_beyond, select_beyond
 from dmlcts.conformance.runner.planning.breaker import Breaker
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError, read_case, shard_of
 from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
-from dmlcts.conformance.runner.planning.promises import (
-    find_promise,
-    may_have_promises,
-    promises_named,
-    select_promises,
-    stops_early,
-)
+from dmlcts.conformance.runner.planning.promises import stops_early
 from dmlcts.conformance.sequences.promises.profile import profile_names
-from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.case.id_filter import matcher, may_match, words_of
 from dmlcts.generator.suite.suite import find_case, network_dispatches, operator_cases, select
-from dmlcts.reports.record.record import API, Result
+from dmlcts.reports.record.record import API, BEYOND, Result
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import measured_folder, operator_names, short_form
 from dmlcts.spec.reading.measured import census_networks, networks_of
@@ -35,7 +29,7 @@ from dmlcts.spec.untrusted.files import shorten_text
 class Selection:
     """The cases that options select.
 
-    ``operators`` are those that may have some, in the order in which they run; API among them stands for the promises of the API, the last. ``ids`` are the cases given by id, and ``files`` those given as
+    ``operators`` are those that may have some, in the order in which they run; API and GRAPHS among them stand for the promises of the API and for graphs, the last. ``ids`` are the cases given by id, and ``files`` those given as
     a file, by operator; if there are any, nothing else is selected.
     """
 
@@ -50,18 +44,20 @@ class Selection:
             return [*map(_case, self.ids.get(operator, ())), *self.files.get(operator, ())]
         return self._at_level(operator, self.options.level)
 
-    def work(self, operator: str) -> list[Case | Promise]:
-        """The selected cases of an operator, or the promises of the API. Raises as ``cases``."""
-        return [*select_promises(self.options, self.ids.get(API))] if operator == API else [*self.cases(operator)]
+    def work(self, operator: str) -> list[Work]:
+        """The selected cases of an operator, or the promises of the API, or graphs. Raises as ``cases``."""
+        if operator in BEYOND:
+            return [*select_beyond(operator, self.options, self.ids.get(operator))]
+        return [*self.cases(operator)]
 
     def has_case(self) -> bool:
         """Whether there is a case. Makes as few as tell: those of level smoke first. Raises UsageError for an unknown id."""
         if self.ids or self.files:
             return sum(len(self.work(operator)) for operator in self.operators) > 0  # asks all, to find an unknown id
-        if API in self.operators and self.work(API):
+        if any(self.work(name) for name in self.operators if name in BEYOND):
             return True
         levels = dict.fromkeys((LEVELS[0], self.options.level))
-        return any(self._at_level(operator, level) for operator in self.operators if operator != API for level in levels)
+        return any(self._at_level(operator, level) for operator in self.operators if operator not in BEYOND for level in levels)
 
     def number(self, operator: str) -> int:
         """The number of the operator's list of cases in the journal."""
@@ -111,26 +107,26 @@ def selection_of(options: RunOptions) -> Selection:
         return _named_selection(options)
     if options.network in profile_names():
         return Selection(options, (API,), {}, {})
-    chosen, promised = _chosen_names(options.operators)
+    chosen, beyond = _chosen_names(options.operators)
     if options.network:
-        chosen, promised = _dispatched_by(options.network, chosen), False
+        chosen, beyond = _dispatched_by(options.network, chosen), []
     if options.expression:
         words = words_of(options.expression)
         named = {name: any(word in name.lower() for word in words) for name in chosen if may_match(options.expression, name)}
         chosen = tuple(sorted(named, key=lambda name: not named[name]))  # likely ones first: the run begins sooner
-    if promised and may_have_promises(options):
-        chosen = (*chosen, API)
+    chosen = (*chosen, *(name for name in beyond if may_have(name, options)))
     if not chosen:
         raise no_case(options)
     return Selection(options, chosen, {}, {})
 
 
-def _chosen_names(patterns: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """The operators that patterns name, and whether they name promises of the API; all, if there is no pattern. Raises UsageError."""
-    of_operators = [pattern for pattern in patterns if _is_of_operators(pattern) or not promises_named(pattern)]
-    if patterns and not of_operators:
-        return (), True
-    return operators_named(of_operators), len(of_operators) < len(patterns) or not patterns
+def _chosen_names(patterns: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
+    """The operators that patterns name, and which of API and GRAPHS they name; all, if there is no pattern. Raises UsageError."""
+    if not patterns:
+        return operator_names(), [*BEYOND]
+    beyond = {pattern: "" if _is_of_operators(pattern) else named_beyond(pattern) for pattern in patterns}
+    of_operators = [pattern for pattern, name in beyond.items() if not name]
+    return operators_named(of_operators) if of_operators else (), [name for name in BEYOND if name in beyond.values()]
 
 
 def _is_of_operators(pattern: str) -> bool:
@@ -174,15 +170,10 @@ def _case(case_id: str) -> Case:
         raise UsageError(str(error.args[0])) from None
 
 
-def case_called(case_id: str) -> Case | Promise:
-    """The case of an operator, or the promise of the API, with this id. Raises KeyError as ``find_case`` does."""
-    return find_promise(case_id) if case_id.startswith(f"{API}/") else find_case(case_id)
-
-
 def selected_cases(options: RunOptions) -> list[Case]:
     """All cases of operators that options select. Raises UsageError as ``selection_of``."""
     selection = selection_of(options)
-    return [case for operator in selection.operators if operator != API for case in selection.cases(operator)]
+    return [case for operator in selection.operators if operator not in BEYOND for case in selection.cases(operator)]
 
 
 def operators_named(patterns: Iterable[str]) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.planning.beyond import work_called
 from dmlcts.conformance.runner.planning.plan import RunPlan
-from dmlcts.conformance.runner.planning.selection import Selection, case_called
+from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Ran, not_run
 from dmlcts.reports.record.record import ERROR, FAILURES
@@ -29,7 +30,7 @@ class LateFailure:
             return True
         number = self.selection.number(last.operator)
         is_listed = journal.is_listed(self.folder, number)  # a search lists for a while
-        result = journal.read_listed(self.folder, number)[last.index] if is_listed else not_run(case_called(last.case))
+        result = journal.read_listed(self.folder, number)[last.index] if is_listed else not_run(work_called(last.case))
         crash = replace(result, status=ERROR, message=f"after this case, the last one, {problem}", waiver="")
         # A waiver of the case is about the case itself. One that excuses this names it.
         crash = self.session.settle(crash, [waiver for waiver in self.session.waivers if waiver.message])

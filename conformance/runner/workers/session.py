@@ -20,15 +20,18 @@ from dmlcts.conformance.properties.drawn import execute_drawn
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
 from dmlcts.conformance.runner.folder.journal import EXAMPLES as EXAMPLES_FOLDER
 from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
+from dmlcts.conformance.runner.planning.beyond import Work
 from dmlcts.conformance.runner.planning.options import RunOptions, read_case
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
+from dmlcts.conformance.sequences.graphs.case import execute_graph
 from dmlcts.conformance.sequences.promises.judge import execute_promise
 from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.conformance.sequences.repetition.execute import execute_sequence
 from dmlcts.generator.case.case import AGREEMENT, RELATION, SEQUENCE, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
+from dmlcts.generator.suite.graph_cases.graph_case import GraphCase
 from dmlcts.reports.claim.claim import REQUIRED, is_required
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers, read_waivers
 from dmlcts.reports.record.files import file_name
@@ -61,8 +64,8 @@ class Session:
         self.info = self.backend.describe()
         self.ran = what_ran(self.info.to_json())
 
-    def run(self, case: Case | Promise) -> Result:
-        """Runs one case of any kind, or a promise of the API, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
+    def run(self, case: Work) -> Result:
+        """Runs one case of any kind, or a promise of the API, or a graph, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
         result, cause = self._measure(case)
         if cause is None or self.causes is None:
             return self.settle(result)
@@ -70,24 +73,26 @@ class Session:
         first = self.causes.first(result.operator, replace(cause, case=result.case, status=judged.status))
         return self._with_command(judged if first == result.case else like_another(judged, first))
 
-    def measure(self, case: Case | Promise) -> Result:
+    def measure(self, case: Work) -> Result:
         """The result of one case as ``run`` gives it, before ``settle``, which another process may do. Raises ValueError once closed."""
         return self._measure(case)[0]
 
-    def _measure(self, case: Case | Promise) -> tuple[Result, Cause | None]:
+    def _measure(self, case: Work) -> tuple[Result, Cause | None]:
         if self.backend is None:
             raise ValueError("the session is closed")
         if self.traced is None:
             return self._execute(case, self.backend)
         self.traced.begin()
         result, cause = self._execute(case, self.backend)
-        of_many = isinstance(case, Promise) or case.expect in (RELATION, AGREEMENT, SEQUENCE)
+        of_many = not isinstance(case, Case) or case.expect in (RELATION, AGREEMENT, SEQUENCE)
         return replace(result, paths=self.traced.distinct() if of_many else self.traced.first()), cause
 
-    def _execute(self, case: Case | Promise, backend: Backend) -> tuple[Result, Cause | None]:
+    def _execute(self, case: Work, backend: Backend) -> tuple[Result, Cause | None]:
         """The result of a case, and, of a drawn one that failed, the cause."""
         if isinstance(case, Promise):
             return execute_promise(case, backend, self.options.timeout), None
+        if isinstance(case, GraphCase):
+            return execute_graph(case, backend, self.info, self.options.timeout), None
         if case.expect in (RELATION, AGREEMENT):
             examples = EXAMPLES[self.options.level]
             return execute_property(case, backend, self.info, self.options.timeout, examples, self.options.seed), None

@@ -33,14 +33,17 @@ from typing import Any, TextIO
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.properties.causes import CAUSE
 from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.planning.beyond import Work
 from dmlcts.conformance.runner.planning.breaker import Ending, ending_of
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.sequences.graphs.case import graph_not_run
 from dmlcts.conformance.sequences.promises.judge import promise_not_run
 from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.generator.case.case import Case
+from dmlcts.generator.suite.graph_cases.graph_case import GraphCase
 from dmlcts.reports.record.record import ERROR, NOT_RUN, Lines, Result
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.untrusted import sanitize
@@ -65,12 +68,12 @@ class Worker:
     def __init__(self, session: Session, selection: Selection, folder: Path, process: str) -> None:
         self.session, self.selection, self.folder, self.process = session, selection, folder, process
         self.process_id = os.getpid()
-        self.made: dict[str, list[Case | Promise]] = {}
+        self.made: dict[str, list[Work]] = {}
         self.stream: TextIO | None = None
         self.lines: Lines | None = None
         self.last: Ran | None = None
 
-    def cases(self, operator: str) -> list[Case | Promise]:
+    def cases(self, operator: str) -> list[Work]:
         """The selected cases of an operator, made once as long as no other's are asked for."""
         if operator not in self.made:
             gc.unfreeze()
@@ -94,7 +97,7 @@ class Worker:
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
-        if not isinstance(case, Promise):
+        if isinstance(case, Case):
             self.selection.note(operator, case, result, self.process)
         is_known = CAUSE in result.evidence
         if self.selection.keeps(operator, result.status, is_known):
@@ -114,7 +117,7 @@ class Worker:
                 self.stream.close()
 
 
-def result_in(session: Session, case: Case | Promise) -> Result:
+def result_in(session: Session, case: Work) -> Result:
     """The result of a case. An error in the spec or in the suite itself costs this case, not the run."""
     try:
         return session.run(case)
@@ -133,10 +136,12 @@ def broken_result(case: Case | Promise, error: BaseException) -> Result:
     return replace(not_run(case), status=ERROR, message=message, evidence=evidence)
 
 
-def not_run(case: Case | Promise) -> Result:
+def not_run(case: Work) -> Result:
     """The result of a case that was selected and has not run."""
     if isinstance(case, Promise):
         return promise_not_run(case)
+    if isinstance(case, GraphCase):
+        return graph_not_run(case)
     return Result(case.id, case.operator.name, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
 
 

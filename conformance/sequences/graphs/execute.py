@@ -28,7 +28,7 @@ def graph_outcome(
 ) -> Outcome:
     """The outcome of a graph: a pass, or what is wrong first. ``timeout`` limits each execution, in seconds.
 
-    The evidence of a pass has the number of nodes that were judged (``judged``): the first ones always, a later one where its result is defined.
+    The evidence of a pass has the number of ``nodes``, and how many of them were judged (``judged``): the first ones always, a later one where its result is defined.
     """
     perform = perform_on(backend, timeout)
     if perform is None:
@@ -36,7 +36,7 @@ def graph_outcome(
             UNSUPPORTED, f"{info.name} has no sequences: its host speaks version 1 of the protocol", undeclared=SEQUENCES
         )
     if beyond := _find_beyond(graph, info):
-        return Outcome(UNSUPPORTED, beyond)
+        return beyond
     given, constants = data_of(graph)
     whole = graph.with_outputs_of_all()
     failure, results = _results(script_of(whole, given, constants, flags), perform)
@@ -48,20 +48,20 @@ def graph_outcome(
         return _with_alone(whole, outcome, given, constants, values, backend, info, timeout)
     failure, results = _results(script_of(graph, given, constants, flags), perform)
     closed = failure or judge_outputs(graph, given, constants, values, results, info)
-    return replace(closed, evidence=outcome.evidence) if closed.status == PASS else closed
+    return replace(closed, evidence={**outcome.evidence, "nodes": len(graph.nodes)}) if closed.status == PASS else closed
 
 
-def _find_beyond(graph: Graph, info: BackendInfo) -> str:
-    """Which node is beyond what the backend declares; empty if none is."""
+def _find_beyond(graph: Graph, info: BackendInfo) -> Outcome | None:
+    """The outcome where a node is beyond what the backend declares."""
     if graph.has_constants() and feature_level(info.feature_level) < feature_level(CONSTANTS_SINCE):
-        return f"constant nodes need feature level {CONSTANTS_SINCE}"
+        return Outcome(UNSUPPORTED, f"constant nodes need feature level {CONSTANTS_SINCE}")
     for index, node in enumerate(graph.nodes):
         if feature_level(node.case.feature_level) > feature_level(info.feature_level):
-            return f"node {index} ({node.desc.type}) needs feature level {node.case.feature_level}"
+            return Outcome(UNSUPPORTED, f"node {index} ({node.desc.type}) needs feature level {node.case.feature_level}")
         excluded = undeclared_outcome(node.case, info)
         if excluded is not None:
-            return f"node {index} ({node.desc.type}): {excluded.message}"
-    return ""
+            return replace(excluded, message=f"node {index} ({node.desc.type}): {excluded.message}")
+    return None
 
 
 def values_on(graph: Graph, backend: Backend) -> dict[Made, Array]:

@@ -12,7 +12,7 @@ from commands import dmlcts
 
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import selection_of
-from dmlcts.conformance.runner.run import without_foreign_promises
+from dmlcts.conformance.runner.run import without_calls_of_the_suite
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.sequences.promises.profile import profile_called, read_profile
 from dmlcts.conformance.sequences.promises.promise import promises
@@ -70,7 +70,7 @@ def test_a_run_of_all_has_them_and_a_first_look_has_not() -> None:
 def test_a_run_of_all_asks_those_who_perform_the_calls_themselves(hosts_at_hand: None, backend: str, performs: bool) -> None:
     with Session(RunOptions(backend=backend)) as session:
         for options, is_in in ((RunOptions(), performs), (RunOptions(operators=("api",)), True)):
-            assert (API in without_foreign_promises(selection_of(options), session).operators) == is_in
+            assert (API in without_calls_of_the_suite(selection_of(options), session).operators) == is_in
 
 
 def test_an_expression_selects_by_id() -> None:
