@@ -1,29 +1,23 @@
-"""Faults of graphs, and legal variations, planted in what composes a graph on the reference.
-
-Each is one changed step of ``CompiledGraph`` at the nodes where some conditions hold, drawn by chance: an operator family, a data type, a depth, readers.
-"""
+"""Faults of graphs, planted in what composes a graph on the reference: each is one changed step of ``CompiledGraph``, at the nodes where some conditions hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
-from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.sequences.calls import Call, Reply
-from dmlcts.conformance.sequences.calls.slots import slots_of
 from dmlcts.conformance.sequences.compose import CompiledGraph, Made, Place, Run
-from dmlcts.conformance.sequences.perform import Performer
-from dmlcts.generator.suite.graphs.draw import usable_operators
-from dmlcts.spec.model.desc import field_of
-from dmlcts.spec.reading.loader import family_of, load
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.reading.loader import load
+
+Array = NDArray[Any]
 
 _POISON = 0x5A
 
@@ -205,6 +199,55 @@ class _LastRowLost(ChangedGraph):
         return found
 
 
+class _CastDropped(ChangedGraph):
+    """A cast to another data type and back is left out, though it rounds."""
+
+    def outputs_of(self, node: int, fed: Mapping[int, Bytes | None], run: Run, timeout: float | None) -> Made:
+        found = super().outputs_of(node, fed, run, timeout)
+        self.kept: dict[int, tuple[TensorDesc, Array]] = getattr(self, "kept", {})
+        read, given = self.tensor(node, "input", 0), self.tensor(node, "output", 0)
+        content = fed.get(0)
+        if self.type_of(node) != "CAST" or read is None or given is None or content is None:
+            return found
+        self.kept[node] = read, read_tensor(content, read)
+        before = next((edge[0] for edge in self.call.edges if edge[2] == node), -1)
+        source = self.kept.get(before) if before >= 0 and self.is_inner(before) and self.holds(node) else None
+        if source is not None and source[0].data_type == given.data_type and source[1].size == given.count:
+            write_tensor(found[node, 0], given, source[1].reshape(given.sizes))
+        return found
+
+
+class _FirstActivation(ChangedGraph):
+    """An activation has the parameters of the first one of its kind."""
+
+    def outputs_of(self, node: int, fed: Mapping[int, Bytes | None], run: Run, timeout: float | None) -> Made:
+        desc = self.descs[node]
+        if desc is None or not desc.type.startswith("ACTIVATION") or not self.holds(node):
+            return super().outputs_of(node, fed, run, timeout)
+        first = next(each for each in self.descs if each is not None and each.type == desc.type)
+        numbers = {name: value for name, value in first.fields.items() if isinstance(value, float)}
+        kept = self.descs
+        self.descs = (*kept[:node], replace(desc, fields={**desc.fields, **numbers}), *kept[node + 1 :])
+        try:
+            return super().outputs_of(node, fed, run, timeout)
+        finally:
+            self.descs = kept
+
+
+class _UnusedWritten(ChangedGraph):
+    """An output that nobody uses is written over the first output of its node."""
+
+    def outputs_of(self, node: int, fed: Mapping[int, Bytes | None], run: Run, timeout: float | None) -> Made:
+        found = super().outputs_of(node, fed, run, timeout)
+        used = {edge[1] for edge in (*self.call.edges, *self.call.output_edges) if edge[0] == node}
+        for (_, slot), content in found.items():
+            first = found.get((node, 0))
+            if slot and slot not in used and first is not None and self.holds(node):
+                size = min(first.size, content.size)
+                first[:size] = content[:size]
+        return found
+
+
 FAULTS: Mapping[str, type[ChangedGraph]] = {
     "overwritten-while-read": _OverwrittenWhileRead,
     "constant-ignored": _ConstantIgnored,
@@ -218,119 +261,8 @@ FAULTS: Mapping[str, type[ChangedGraph]] = {
     "input-read-once": _InputReadOnce,
     "owned-exchanged": _OwnedExchanged,
     "last-part-lost": _LastRowLost,
+    "cast-dropped": _CastDropped,
+    "first-activation": _FirstActivation,
+    "unused-written": _UnusedWritten,
 }
 """What is wrong, by label."""
-
-
-# Legal variations
-
-
-class _OtherOrder(ChangedGraph):
-    """Independent nodes run in another order."""
-
-    def order(self) -> list[int]:
-        found, left = [], set(range(len(self.descs)))
-        while left:
-            ready = [node for node in left if all(edge[0] not in left for edge in self.call.edges if edge[2] == node)]
-            if not ready:
-                return super().order()
-            found.append(max(ready))
-            left.remove(found[-1])
-        return found
-
-
-class _OtherGaps(ChangedGraph):
-    """What lies between the elements of a result with strides is anything."""
-
-    def finish_node(self, node: int, made: Made) -> None:
-        for (of, slot), content in made.items():
-            tensor = self.tensor(of, "output", slot)
-            if of == node and tensor is not None and tensor.strides is not None:
-                kept = read_tensor(content, tensor)
-                content[...] = 0x3C
-                write_tensor(content, tensor, kept)
-
-
-class _LessRounded(ChangedGraph):
-    """An inner result of FLOAT32 or FLOAT16 that need not be exact is off by one unit in its last place."""
-
-    def is_rounded(self, node: int, slot: int) -> bool:
-        """Whether an output is FLOAT32 or FLOAT16 and may be off by a unit whatever the attributes are: a sum of one term is exact."""
-        desc = self.descs[node]
-        if desc is None:
-            return False
-        operator, name = load(desc.type), slots_of(desc, "output")[slot]
-        tolerance = operator.tolerance.for_output(field_of(name), desc.tensor(name).data_type, desc.fields)
-        return desc.tensor(name).data_type in ("FLOAT32", "FLOAT16") and tolerance.judge in ("ulps", "mixed")
-
-    def finish_node(self, node: int, made: Made) -> None:
-        for (of, slot), content in made.items():
-            tensor = self.tensor(of, "output", slot)
-            if of == node and self.is_inner(node) and tensor is not None and self.is_rounded(node, slot):
-                kept = read_tensor(content, tensor)
-                with np.errstate(all="ignore"):
-                    moved = np.nextafter(kept, np.where(kept > 0, np.inf, -np.inf).astype(kept.dtype))
-                write_tensor(content, tensor, np.where(np.isfinite(moved) & (kept != 0), moved, kept).astype(kept.dtype))
-
-
-class _Recomputed(ChangedGraph):
-    """A node runs once more for each that reads it."""
-
-    def inputs_of(self, node: int, bound: Place, made: Made) -> dict[int, Bytes | None]:
-        return {slot: None if content is None else content.copy() for slot, content in super().inputs_of(node, bound, made).items()}
-
-
-LEGAL: Mapping[str, type[ChangedGraph]] = {
-    "other-order": _OtherOrder,
-    "other-gaps": _OtherGaps,
-    "less-rounded": _LessRounded,
-    "recomputed": _Recomputed,
-}
-"""What is legal, by label."""
-
-# Conditions
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """Where a fault shows: in words, and as a function of a graph and a node."""
-
-    words: str
-    holds: Callable[[ChangedGraph, int], bool]
-
-
-def draw_conditions(random: Random, count: int) -> list[Condition]:
-    """So many conditions of different kinds, drawn at random."""
-    families = sorted({family_of(name) or "" for name in usable_operators()} - {""})
-    family, data_type = random.choice(families), random.choice(("FLOAT32", "FLOAT16", "INT32", "UINT8"))
-    depth, least = random.choice((2, 3, 4)), random.choice((3, 5, 8))
-    every = (
-        Condition(f"the operator is of the family {family}", lambda graph, node: family_of(graph.type_of(node)) == family),
-        Condition(
-            f"its result is {data_type}", lambda graph, node: getattr(graph.tensor(node, "output", 0), "data_type", "") == data_type
-        ),
-        Condition(f"it is node {depth} of a chain or later", lambda graph, node: graph.depths[node] >= depth),
-        Condition("several nodes read it", lambda graph, node: len(graph.readers(node)) > 1),
-        Condition("its result is read by none but one", lambda graph, node: len(graph.readers(node)) == 1),
-        Condition(f"the graph has {least} nodes or more", lambda graph, node: len(graph.descs) >= least),
-    )
-    return random.sample(every, count)
-
-
-class ChangedBackend(ReferenceBackend):
-    """The reference, whose graphs have a changed step at the nodes where all conditions hold."""
-
-    def __init__(self, step: type[ChangedGraph], conditions: list[Condition] | None = None) -> None:
-        super().__init__()
-
-        class Changed(step):  # type: ignore[misc, valid-type]
-            def holds(self, node: int) -> bool:
-                return all(each.holds(self, node) for each in conditions or ())
-
-        self.step: type[CompiledGraph] = Changed
-
-    def perform(self, calls: list[Call]) -> list[Reply]:
-        """Performs a sequence whose graphs have the step."""
-        performer = Performer(self)
-        performer.graph_type = self.step
-        return performer.perform(calls)

@@ -26,13 +26,13 @@ SEED = 46
 _COUNTS: Mapping[str, Sequence[int]] = {"core": (2, 3, 3, 5, 5, 8, 8, 12), "full": (3, 5, 8, 8, 12, 12, 20, 40)}
 """Nodes of a graph by level, at random."""
 
-_DRAWN: Mapping[str, int] = {"core": 60, "full": 150}
+_DRAWN: Mapping[str, int] = {"core": 60, "full": 330}
 """So many graphs are drawn as they come."""
 
 _LARGE: Mapping[str, Sequence[int]] = {"core": (), "full": (80, 120, 160, 200)}
 """Nodes of further graphs."""
 
-_TRIES = 60
+_TRIES = 200
 """Graphs that are drawn for one place or pair."""
 
 _SMALL = (3, 4, 5)

@@ -32,9 +32,10 @@ def facts_of_graph(graph: Graph) -> Facts:
                 found |= _flag(f"a result of {what} is read twice", f"no result of {what} is read twice")
         found |= _of_node(graph, node, made)
         found["the depth"] = max(int(found.get("the depth", 0)), depths[index])
-    outputs = Counter(graph.outputs)
-    if any(read[made] for made in outputs):
+    if any(read[made] for made in graph.outputs):
         found |= _flag("an output of the graph is read as well", "no output of the graph is read as well")
+    if any(not read[made] and made not in graph.outputs for made in graph.with_outputs_of_all().outputs):
+        found |= _flag("an output of a node is unused", "no output of a node is unused")
     if any(count > 1 for count in read.values()):
         found |= _flag("a result is read twice", "no result is read twice")
     return found
@@ -62,7 +63,6 @@ def _of_node(graph: Graph, node: Node, made: list[Made]) -> Facts:
     found: Facts = {}
     feeds = list(node.feeds.values())
     tensors = [tensor for _, tensor in node.desc.tensors()]
-    present = {of for of, _, _ in node.desc.by_field()}
     for tensor in tensors:
         found |= _flag(f"a tensor is {tensor.data_type}", f"no tensor is {tensor.data_type}")
     if any(node.desc.tensor(name).strides is not None for name in node.outputs()):
@@ -77,8 +77,6 @@ def _of_node(graph: Graph, node: Node, made: list[Made]) -> Facts:
         found |= _flag("an input is OWNED_BY_DML", "no input is OWNED_BY_DML")
     if len(set(made)) < len(made):
         found |= _flag("a node reads a result twice", "no node reads a result twice")
-    if any(each.optional and each.name not in present for each in node.operator.outputs()):
-        found |= _flag("an output of a node is unused", "no output of a node is unused")
     if len(node.outputs()) > 1:
         found |= _flag("a node has several outputs", "no node has several outputs")
     return found

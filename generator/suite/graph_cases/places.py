@@ -46,10 +46,14 @@ def operators_of(family: str) -> tuple[str, ...]:
 
 @cache
 def places_wanted() -> tuple[Place, ...]:
-    """Every operator in each place where it can stand: who reads only what is not any value, as indices or divisors, cannot read a node."""
+    """Every operator in each place where it can stand: who reads only what is not any value, as indices or divisors, cannot read a node.
+
+    Graphs have no operator of which no page says what it computes.
+    """
     return tuple(
         (name, place)
         for name in usable_operators()
+        if not load(name).is_measured_alone
         for place in ((FIRST, MIDDLE, LAST) if _reads(name) else (FIRST,))
         if place == LAST or _is_read(name)
     )
