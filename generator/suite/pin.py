@@ -5,7 +5,7 @@
 A level's line is about the cases that this level adds: how many, a hash of their ids, and one of what stands behind each id: desc, data,
 bindings, expectation and tolerance. At levels smoke and core the bytes of all inputs are hashed too, so that a changed recipe shows. Level full has
 too many for that: there the hash has the recipe's name and parameters. Sequences have lines of their own, such as ``core/sequences``, as the form of each
-says. The order of cases does not count, nor do notes and labels of coverage.
+says, and so have graphs, in the place of an operator: ``graphs core``. The order of cases does not count, nor do notes and labels of coverage.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from dmlcts.generator.case.case import HUGE, LEVELS, RELATION, SEQUENCE, Case, t
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.plan.forms import forms
 from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.graph_cases.graph_case import GRAPHS, STORED, graph_cases, write_recipes
+from dmlcts.generator.suite.graphs.graph_json import write_graph
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.generator.sweeps.memory import huge_cases
 from dmlcts.spec.model.operator import Operator
@@ -63,7 +65,9 @@ class Pin:
 
 
 def pins_of(name: str) -> list[Pin]:
-    """The pins of an operator, a level after another. Raises SpecError, NotGenerable."""
+    """The pins of an operator, or of the graphs, a level after another. Raises SpecError, NotGenerable."""
+    if name == GRAPHS:
+        return _pins_of_graphs()
     operator = load(name)
     cases: dict[str, list[Case]] = {line: [] for line in _LINES}
     for case in (*operator_cases(name), *huge_cases(plan_of(operator), HUGE)):
@@ -82,6 +86,21 @@ def _pin(name: str, level: str, cases: Iterable[Case], shared: Mapping[str, Any]
             for tensor, values in sorted(inputs(case).items()):
                 contents.update(tensor.encode() + values.tobytes())
     return Pin(name, level, count, ids.hexdigest()[:_DIGITS], contents.hexdigest()[:_DIGITS])
+
+
+def _pins_of_graphs() -> list[Pin]:
+    """The pins of graphs: at level core with all numbers, at level full with recipes in the place of data."""
+    found = []
+    for level in STORED:
+        ids, contents = sha256(), sha256()
+        cases = sorted((case for case in graph_cases(level) if case.level == level), key=lambda case: case.id)
+        for case in cases:
+            graph = case.graph()
+            ids.update(case.id.encode() + b"\n")
+            content = write_graph(graph) if level in _WITH_BYTES else write_recipes(graph)
+            contents.update(json.dumps([case.id, case.feature_level, content], sort_keys=True).encode())
+        found.append(Pin(GRAPHS, level, len(cases), ids.hexdigest()[:_DIGITS], contents.hexdigest()[:_DIGITS]))
+    return found
 
 
 def _content(case: Case, shared: Mapping[str, Any]) -> bytes:

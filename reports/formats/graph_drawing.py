@@ -1,5 +1,6 @@
 """A graph as SVG: nodes in columns by depth, edges with data type and sizes, the first wrong node marked.
 
+A drawing is a tree: an element is a list of its name, its attributes, and what is in it, elements or text. A page can make it without reading it as markup.
 ``graph`` is a graph's JSON (generator/suite/graphs/graph_json): nodes with ``desc`` and ``feeds``, and ``outputs``.
 """
 
@@ -13,17 +14,30 @@ _WIDTH, _HEIGHT, _ACROSS, _DOWN = 210, 44, 110, 34
 """A node's width and height, and the space between columns and rows, in pixels."""
 
 
+Element = list[Any]
+"""The name of an SVG element, its attributes, and then what is in it."""
+
+
 def svg_of(graph: Mapping[str, Any], wrong: int | None = None) -> str:
+    """The SVG element of a graph as text; ``wrong`` is the number of the node to mark."""
+    return _text_of(drawing_of(graph, wrong))
+
+
+def _text_of(element: Element) -> str:
+    name, attributes, *inside = element
+    said = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{said}>{''.join(escape(each) if isinstance(each, str) else _text_of(each) for each in inside)}</{name}>"
+
+
+def drawing_of(graph: Mapping[str, Any], wrong: int | None = None) -> Element:
     """The SVG element of a graph; ``wrong`` is the number of the node to mark."""
     places = _places(graph)
     width = max(x for x, _ in places.values()) + _WIDTH + _ACROSS
     height = max(y for _, y in places.values()) + _HEIGHT + _DOWN
     parts = [*_edges(graph, places), *_nodes(graph, places, wrong)]
     names = ", ".join(dict.fromkeys(str(node["desc"]["Type"]) for node in graph["nodes"]))
-    return (
-        f'<svg class="graph" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
-        f'aria-label="graph of {escape(names)}">{"".join(parts)}</svg>'
-    )
+    size = {"viewBox": f"0 0 {width} {height}", "width": width, "height": height}
+    return ["svg", {"class": "graph", **size, "role": "img", "aria-label": f"graph of {names}"}, *parts]
 
 
 def depths(graph: Mapping[str, Any]) -> list[int]:
@@ -47,7 +61,7 @@ def _places(graph: Mapping[str, Any]) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _edges(graph: Mapping[str, Any], places: Mapping[int, tuple[int, int]]) -> Iterator[str]:
+def _edges(graph: Mapping[str, Any], places: Mapping[int, tuple[int, int]]) -> Iterator[Element]:
     for index, node in enumerate(graph["nodes"]):
         x, y = places[index]
         fed = [(name, feed) for name, feed in node["feeds"].items() if "node" in feed]
@@ -56,24 +70,29 @@ def _edges(graph: Mapping[str, Any], places: Mapping[int, tuple[int, int]]) -> I
             from_x, from_y, to_y = from_x + _WIDTH, from_y + _HEIGHT // 2, y + (at + 1) * _HEIGHT // (len(fed) + 1)
             middle = (from_x + x) // 2
             text = tensor_text(tensor_of(node["desc"], name))
-            yield f'<path d="M{from_x} {from_y} C{middle} {from_y} {middle} {to_y} {x} {to_y}"/>'
-            yield f'<text class="edge" x="{x - 4}" y="{to_y - 4}" text-anchor="end">{escape(text)}</text>'
+            yield ["path", {"d": f"M{from_x} {from_y} C{middle} {from_y} {middle} {to_y} {x} {to_y}"}]
+            yield ["text", {"class": "edge", "x": x - 4, "y": to_y - 4, "text-anchor": "end"}, text]
 
 
-def _nodes(graph: Mapping[str, Any], places: Mapping[int, tuple[int, int]], wrong: int | None) -> Iterator[str]:
+def _nodes(graph: Mapping[str, Any], places: Mapping[int, tuple[int, int]], wrong: int | None) -> Iterator[Element]:
     outputs = {(made["node"], made["tensor"]): number for number, made in enumerate(graph["outputs"])}
     for index, node in enumerate(graph["nodes"]):
         x, y = places[index]
-        mark = ' class="wrong"' if index == wrong else ""
+        mark = {"class": "wrong"} if index == wrong else {}
         given = [f"input {feed['given']}" for feed in node["feeds"].values() if "given" in feed]
         given += ["constant" for feed in node["feeds"].values() if "constant" in feed]
         own = [f"output {number}" for (of, _), number in outputs.items() if of == index]
         title = f"{index}: {node['desc']['Type']}"
         small = "; ".join(filter(None, (_list_text(given), _list_text(own))))
         tensors = [f"{name} {tensor_text(tensor)}" for name, tensor in _tensors_of(node["desc"])]
-        yield f'<g{mark}><title>{escape(chr(10).join([title, *tensors]))}</title><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="5"/>'
-        yield f'<text x="{x + 8}" y="{y + 18}">{escape(_cut(title, 30))}</text>'
-        yield f'<text class="edge" x="{x + 8}" y="{y + 35}">{escape(_cut(small, 32))}</text></g>'
+        yield [
+            "g",
+            mark,
+            ["title", {}, "\n".join([title, *tensors])],
+            ["rect", {"x": x, "y": y, "width": _WIDTH, "height": _HEIGHT, "rx": 5}],
+            ["text", {"x": x + 8, "y": y + 18}, _cut(title, 30)],
+            ["text", {"class": "edge", "x": x + 8, "y": y + 35}, _cut(small, 32)],
+        ]
 
 
 def tensor_of(desc: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -22,6 +22,8 @@ START = "(window.dmlcts ??= {})"
 MODELS, MOST_MODELS, LARGEST_MODEL = 3, 200, 100_000
 """How many cases of a group have a model, how many of a report have one, and how many characters a model may have."""
 
+MOST_DRAWINGS = 100
+"""How many graphs of a report are drawn."""
 
 _MOST_KERNELS = 40
 """How many parts of what a case ran the page shows."""
@@ -77,6 +79,9 @@ def details_script(
 ) -> tuple[str, int]:
     """The details of an operator's cases and its groups, empty if all passed without a remark, and how many models are in it, at most ``models``."""
     details = {row: _details(result) for row, result in enumerate(results) if _has_details(result)}
+    for row in list(details)[:MOST_DRAWINGS]:
+        if drawing := supplement.drawing(results[row]):
+            details[row]["drawing"] = drawing
     made = 0
     for row in (row for group in groups for row in group.rows[:MODELS]):
         model = supplement.model(results[row]) if made < models else ""

@@ -5,7 +5,8 @@ A record has none of it, and this room knows no specs: whoever writes a report h
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from dmlcts.reports.record.record import Result
 
@@ -22,6 +23,9 @@ class Supplement(Protocol):
     def model(self, result: Result) -> str:
         """The case as a model in DxDispatch's JSON form, complete in one file."""
 
+    def drawing(self, result: Result) -> Sequence[Any]:
+        """A graph that failed as a drawing (graph_drawing), the first wrong node marked."""
+
 
 class Nothing:
     """No supplement."""
@@ -37,3 +41,7 @@ class Nothing:
     def model(self, result: Result) -> str:
         """Is not known."""
         return ""
+
+    def drawing(self, result: Result) -> Sequence[Any]:
+        """Is not known."""
+        return ()

@@ -257,6 +257,7 @@
       { class: "whole" },
       one.message ? make("p", { class: "says" }, one.message) : null,
       one.waiver ? make("p", { class: "says" }, "Waiver: ", ...linked(one.waiver)) : null,
+      one.drawing ? make("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": `graph ${one.id}` }, pictured(one.drawing)) : null,
       one.maps ? make("div", { class: "pictures" }, ...one.maps.flatMap((map) => [errorMap(...map), histogram(...map)])) : null,
       wrong(one),
       repro ? copied("Run it again", repro) : null,
@@ -286,6 +287,9 @@
     ];
     return entries.filter(([, value]) => value).map(([label, value]) => make("div", {}, make("dt", {}, label), make("dd", {}, value)));
   }
+
+  /** A drawing: an element's name, its attributes, and what is in it. */
+  const pictured = ([name, attributes, ...inside]) => draw(name, attributes, ...inside.map((each) => (Array.isArray(each) ? pictured(each) : each)));
 
   function download(one) {
     const save = () => {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from io import StringIO
 from math import prod
+from typing import Any
 
 from rich.console import Console
 
@@ -13,8 +15,10 @@ from dmlcts.conformance.dxdispatch.write import model_text
 from dmlcts.generator.case.case import REFERENCE, VALUES, Case, from_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.covering.cases import is_stale
+from dmlcts.generator.suite.graph_cases.graph_case import find_graph, write_recipes
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.reports.record.record import REPLAY, Result
+from dmlcts.reports.formats.graph_drawing import drawing_of
+from dmlcts.reports.record.record import GRAPH, REPLAY, Result
 from dmlcts.spec.reading.loader import load, operator_names
 
 MOST_ELEMENTS = 10_000
@@ -52,6 +56,17 @@ class SpecSupplement:
             return model_text(case, inputs(case))
         except Exception:  # the example of a foreign record may be anything; then there is no model
             return ""
+
+    def drawing(self, result: Result) -> Sequence[Any]:
+        """The graph of a failure; empty for other cases, and for a graph that this version does not have."""
+        if result.kind != GRAPH:
+            return ()
+        try:
+            graph = write_recipes(find_graph(result.case).graph())
+        except KeyError:
+            return ()
+        node = result.evidence.get("node")
+        return drawing_of(graph, node if isinstance(node, int) else None)
 
     def _case(self, result: Result) -> Case | None:
         example = result.evidence.get("example")

@@ -118,7 +118,13 @@ def case_of_line(line: str, level: str) -> GraphCase:
 def line_of(name: str, graph: Graph) -> str:
     """A graph as a line that is stored."""
 
+    return json.dumps({"name": name, "feature_level": level_of(graph), **write_recipes(graph)}, separators=(",", ":"))
+
+
+def write_recipes(graph: Graph) -> dict[str, Any]:
+    """A graph as JSON, with the recipes of its data in the place of numbers."""
+
     def write_data(case: Case, tensor: str) -> dict[str, Any]:
         return data_json(case.data[tensor])
 
-    return json.dumps({"name": name, "feature_level": level_of(graph), **write_graph(graph, write_data)}, separators=(",", ":"))
+    return write_graph(graph, write_data)

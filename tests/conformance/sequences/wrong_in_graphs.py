@@ -1,6 +1,7 @@
 """A backend whose constants are ignored in graphs."""
 
-from dmlcts.conformance.faults.beyond.graphs import FAULTS, ChangedBackend
+from dmlcts.conformance.faults.beyond.graphs import FAULTS
+from dmlcts.conformance.faults.beyond.planted_graphs import ChangedBackend
 
 
 class Wrong(ChangedBackend):
