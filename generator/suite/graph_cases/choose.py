@@ -18,7 +18,7 @@ from dmlcts.generator.suite.graph_cases.places import (
     operators_of,
     places_wanted,
 )
-from dmlcts.generator.suite.graphs.draw import draw_graph
+from dmlcts.generator.suite.graphs.draw import draw_graph, usable_operators
 from dmlcts.generator.suite.graphs.graph import Graph
 
 SEED = 46
@@ -30,7 +30,10 @@ _DRAWN: Mapping[str, int] = {"core": 60, "full": 330}
 """So many graphs are drawn as they come."""
 
 _LARGE: Mapping[str, Sequence[int]] = {"core": (), "full": (80, 120, 160, 200)}
-"""Nodes of further graphs."""
+"""Nodes of further graphs, which have few operators: one that is wrong by itself would make any large graph fail."""
+
+_FEW = 24
+"""So many operators."""
 
 _TRIES = 200
 """Graphs that are drawn for one place or pair."""
@@ -83,9 +86,11 @@ def choose(level: str, before: Sequence[Graph], added: Sequence[Graph], judge: J
 
 def _draw_some(chosen: _Chosen) -> None:
     random = Random(f"graphs {SEED} {chosen.level}")  # noqa: S311 (reproducible, no secret)
-    counts = [*(random.choice(_COUNTS[chosen.level]) for _ in range(_DRAWN[chosen.level])), *_LARGE[chosen.level]]
-    for count in counts:
+    for count in [random.choice(_COUNTS[chosen.level]) for _ in range(_DRAWN[chosen.level])]:
         any(chosen.add(draw_graph(random, count)) for _ in range(_TRIES))
+    for count in _LARGE[chosen.level]:
+        own = Random(f"graphs {SEED} {count}")  # noqa: S311
+        any(chosen.add(draw_graph(own, count, among=own.sample(usable_operators(), _FEW))) for _ in range(_TRIES))
 
 
 def _fill(chosen: _Chosen) -> None:
