@@ -52,14 +52,18 @@ class _OtherGaps(ChangedGraph):
 class _Rounded(ChangedGraph):
     """What may round: inner results of FLOAT32 or FLOAT16 that need not be exact."""
 
-    def is_rounded(self, node: int, slot: int) -> bool:
-        """Whether an output may be off by a unit whatever the attributes are: a sum of one term is exact."""
+    def is_rounded(self, node: int, slot: int, least: float = 2.0) -> bool:
+        """Whether an output may be off by so many units, whatever the attributes are: a sum of one term is exact. One unit of 2 is left for the reference's own rounding."""
         desc = self.descs[node]
         if desc is None:
             return False
-        operator, name = load(desc.type), slots_of(desc, "output")[slot]
-        tolerance = operator.tolerance.for_output(field_of(name), desc.tensor(name).data_type, desc.fields)
-        return desc.tensor(name).data_type in ("FLOAT32", "FLOAT16") and tolerance.judge in ("ulps", "mixed")
+        name = slots_of(desc, "output")[slot]
+        data_type = desc.tensor(name).data_type
+        tolerance = load(desc.type).tolerance.for_output(field_of(name), data_type, desc.fields)
+        if data_type not in ("FLOAT32", "FLOAT16") or tolerance.judge not in ("ulp", "mixed"):
+            return False
+        units: Any = tolerance.parameters.get("ulps", 0.0)
+        return float(units[data_type] if isinstance(units, Mapping) else units) >= least
 
     def finish_node(self, node: int, made: Made) -> None:
         for (of, slot), content in made.items():
@@ -157,7 +161,7 @@ class _NotStored(_Rounded):
         if desc is None or family_of(desc.type) not in ("element_wise", "activation"):
             return found
         is_half = all(tensor.data_type == "FLOAT16" for _, tensor in desc.tensors())
-        if not is_half or len(found) > 1 or not self.is_rounded(node, 0):
+        if not is_half or len(found) > 1 or not self.is_rounded(node, 0, 1.0):
             return found
         wide = desc.with_tensors({name: replace(tensor, data_type="FLOAT32", strides=None) for name, tensor in desc.tensors()})
         if violations(load(desc.type), wide):

@@ -14,8 +14,8 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.faults.beyond.graphs import FAULTS, LEGAL, ChangedBackend
-from dmlcts.conformance.faults.hunt.graphs import hunt_graphs, plan_hunts
+from dmlcts.conformance.faults.beyond.graphs import FAULTS
+from dmlcts.conformance.faults.beyond.planted_graphs import ChangedBackend
 from dmlcts.conformance.sequences.call_json import read_calls, write_call
 from dmlcts.conformance.sequences.calls import Call, CompileGraph, Reply
 from dmlcts.conformance.sequences.graphs.execute import graph_outcome, outputs_on, values_on
@@ -233,31 +233,6 @@ def test_what_is_beyond_the_backend_is_unsupported() -> None:
     few = BackendInfo("few", operators=("ELEMENT_WISE_NEGATE",))
     outcome = graph_outcome(two_nodes(), backend, few)
     assert (outcome.status, outcome.message) == (UNSUPPORTED, "node 1 (ELEMENT_WISE_ADD): few does not claim ELEMENT_WISE_ADD")
-
-
-# Faults
-
-
-@pytest.mark.parametrize("label", FAULTS)
-def test_a_fault_is_found(label: str) -> None:
-    hunt = hunt_graphs(11, 60, (), (label, None))
-    assert hunt.shown
-    assert not hunt.is_wrong
-
-
-@pytest.mark.parametrize("label", LEGAL)
-def test_what_is_legal_is_no_fault(label: str) -> None:
-    hunt = hunt_graphs(5, 25, (), (label, None))
-    assert not hunt.is_wrong, hunt.message
-
-
-def test_some_legal_variation_shows() -> None:
-    assert hunt_graphs(5, 10, (), ("less-rounded", None)).shown
-
-
-def test_conditions_are_drawn_by_their_number() -> None:
-    plan = plan_hunts(1, 6)[-1]
-    assert hunt_graphs(11, 1, (), plan).where == hunt_graphs(11, 1, (), plan).where != "everywhere"
 
 
 # The search

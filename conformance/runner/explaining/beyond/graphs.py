@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from dmlcts.conformance.runner.explaining.counts import Subject, count_reason
 from dmlcts.conformance.runner.explaining.reasons import reasons
-from dmlcts.generator.facts.explanations import Flags
+from dmlcts.generator.facts.explanations import Facts, Flags
 from dmlcts.generator.suite.graph_cases.facts import facts_of_graph
 from dmlcts.generator.suite.graph_cases.graph_case import GraphCase, graph_cases
 from dmlcts.reports.explain.explanation import Explanation
@@ -33,9 +34,14 @@ def _of_status(status: str, ran: Sequence[tuple[GraphCase, str]]) -> Iterator[Ex
     failing: Flags = np.array([own == status for _, own in told], np.bool_)
     if failing.sum() < _LEAST or failing.all():
         return
-    facts = [facts_of_graph(case.graph()) for case, _ in told]
+    facts = [_facts(case) for case, _ in told]
     for reason in reasons(facts, failing, ~failing):
         explained = np.flatnonzero(reason.explains if reason.explains.any() else failing & reason.meets)
         smallest = min(explained, key=lambda at: int(facts[at]["the number of nodes"]))
         found = count_reason(Subject(GRAPHS, status, GRAPH), reason, failing, ~failing)
         yield replace(found, example=told[smallest][0].id)
+
+
+@cache
+def _facts(case: GraphCase) -> Facts:
+    return facts_of_graph(case.graph())
