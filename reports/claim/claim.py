@@ -296,6 +296,8 @@ def _statement_beyond(manifest: Manifest, who: str, name: str, results: Sequence
     numbers = f"of {count_of(total, about.noun)}{about.of}, {counts[PASS]:,} {about.right}{f', {rest}' if rest else ''}"
     reason = reason or ("" if counts[PASS] or failed else about.none)
     subject, client = "It" if who == "it" else who, _client_text(manifest, results) if name == API else ""
+    if name == GRAPHS and _count_undeclared(results).get(SEQUENCES, 0) == total:
+        return Statement(name, None, "", f"Graphs: not claimed, as it takes no part in {count_of(total, about.noun)}.", tuple(results))
     if reason:
         sentence = f"No claim about the {about.noun}s{about.of}, since {reason}: {numbers}.{client}"
         return Statement(name, None, "", sentence, tuple(results))

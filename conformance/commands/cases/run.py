@@ -319,7 +319,7 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -
     """
     from dmlcts.conformance.runner.folder.journal import read_run
     from dmlcts.conformance.runner.planning.options import UsageError
-    from dmlcts.conformance.runner.planning.selection import case_called
+    from dmlcts.conformance.runner.planning.beyond import work_called
     from dmlcts.reports.record.record import FAILURES
 
     for name, option in (
@@ -339,7 +339,7 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -
     known, stale = [], []
     for case_id in failed:
         try:
-            known.append(case_called(case_id).id)
+            known.append(work_called(case_id).id)
         except KeyError:
             stale.append(case_id)
     if not known:

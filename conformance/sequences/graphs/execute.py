@@ -61,6 +61,8 @@ def _find_beyond(graph: Graph, info: BackendInfo) -> Outcome | None:
         excluded = undeclared_outcome(node.case, info)
         if excluded is not None:
             return replace(excluded, message=f"node {index} ({node.desc.type}): {excluded.message}")
+    if feature_level(graph.feature_level()) > feature_level(info.feature_level):
+        return Outcome(UNSUPPORTED, f"constants need feature level {CONSTANTS_SINCE}")
     return None
 
 

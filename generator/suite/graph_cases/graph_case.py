@@ -19,7 +19,6 @@ from dmlcts.generator.case.case import Case, data_json, read_data
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.generator.suite.graphs.graph import Graph
 from dmlcts.generator.suite.graphs.graph_json import read_graph, write_graph
-from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import load
 
 GRAPHS = "graphs"
@@ -75,12 +74,7 @@ def _family_cases() -> Iterator[GraphCase]:
         for data_type in TYPES:
             label = "-".join(re.findall("[A-Za-z0-9]+", name))
             graph = make(data_type)
-            yield GraphCase(f"{FAMILY}/{label}/{data_type}", STORED[0], level_of(graph), is_at_stake(graph), lambda graph=graph: graph)  # type: ignore[misc]
-
-
-def level_of(graph: Graph) -> str:
-    """The lowest feature level that has all of a graph."""
-    return max((node.case.feature_level for node in graph.nodes), key=feature_level)
+            yield GraphCase(f"{FAMILY}/{label}/{data_type}", STORED[0], graph.feature_level(), is_at_stake(graph), lambda graph=graph: graph)  # type: ignore[misc]
 
 
 def is_at_stake(graph: Graph) -> bool:
@@ -118,7 +112,7 @@ def case_of_line(line: str, level: str) -> GraphCase:
 def line_of(name: str, graph: Graph) -> str:
     """A graph as a line that is stored."""
 
-    return json.dumps({"name": name, "feature_level": level_of(graph), **write_recipes(graph)}, separators=(",", ":"))
+    return json.dumps({"name": name, "feature_level": graph.feature_level(), **write_recipes(graph)}, separators=(",", ":"))
 
 
 def write_recipes(graph: Graph) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dmlcts.generator.case.case import Case
+from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Operator
 
@@ -39,6 +40,9 @@ class Constant:
 
 Feed = Given | Made | Constant
 """What an input of a node is fed with."""
+
+CONSTANTS_SINCE = "6_2"
+"""The feature level that added constant nodes: DML_GRAPH_NODE_TYPE_CONSTANT is invalid before it."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,6 +84,11 @@ class Graph:
         for index, node in enumerate(self.nodes):
             for name, feed in node.feeds.items():
                 yield index, name, feed
+
+    def feature_level(self) -> str:
+        """The lowest feature level that has all of the graph."""
+        constants = [CONSTANTS_SINCE for _, _, feed in self.feeds() if isinstance(feed, Constant)]
+        return max([*constants, *(node.case.feature_level for node in self.nodes)], key=feature_level)
 
     def readers(self, made: Made) -> list[tuple[int, str]]:
         """The inputs that read an output of a node."""
