@@ -32,7 +32,7 @@ from dmlcts.conformance.runner.workers.worker import Worker, not_run
 from dmlcts.conformance.sequences.takes_part import performs_itself
 from dmlcts.generator.case.case import HUGE
 from dmlcts.reports.gate.waivers import unused_patterns
-from dmlcts.reports.record.record import BEYOND, SEARCH, Manifest, Record, Result
+from dmlcts.reports.record.record import BEYOND_OPERATORS, SEARCH, Manifest, Record, Result
 from dmlcts.spec.model.abi import feature_level
 
 
@@ -156,7 +156,7 @@ def without_calls_of_the_suite(selection: Selection, session: Session) -> Select
     is_asked = given.operators or given.expression or given.network or given.cases or given.case_files
     if is_asked or session.backend is None or performs_itself(session.backend):
         return selection
-    return replace(selection, operators=tuple(name for name in selection.operators if name not in BEYOND))
+    return replace(selection, operators=tuple(name for name in selection.operators if name not in BEYOND_OPERATORS))
 
 
 def _begin(opened: _Opened, progress: Progress, processes: int, command: Sequence[str], resume: bool) -> _Begun:

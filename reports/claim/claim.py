@@ -25,7 +25,7 @@ from dmlcts.reports.claim.exempt import mostly_waived, mostly_waived_text
 from dmlcts.reports.record.policies import loose_policies
 from dmlcts.reports.record.record import (
     API,
-    BEYOND,
+    BEYOND_OPERATORS,
     FAILURES,
     GRAPHS,
     MEMORY,
@@ -252,7 +252,7 @@ def share_text(part: int, whole: int) -> str:
 def _statements(record: Record, reason: str) -> Iterator[Statement]:
     """One for each basis that ran; conformance for a run without cases. A non-empty ``reason`` forbids any claim."""
     documented, others = _by_basis(result for result in record.results if not result.is_beyond)
-    beyond = {name: found for name in BEYOND if (found := [each for each in record.results if each.operator == name])}
+    beyond = {name: found for name in BEYOND_OPERATORS if (found := [each for each in record.results if each.operator == name])}
     who, manifest = backend_name(record.manifest), record.manifest
     reason = reason or ("" if record.results else "no case was run")
     subjects = [who if not (documented or others) else "it", *["it"] * len(beyond)]
@@ -297,7 +297,9 @@ def _statement_beyond(manifest: Manifest, who: str, name: str, results: Sequence
     reason = reason or ("" if counts[PASS] or failed else about.none)
     subject, client = "It" if who == "it" else who, _client_text(manifest, results) if name == API else ""
     if name == GRAPHS and _count_undeclared(results).get(SEQUENCES, 0) == total:
-        return Statement(name, None, "", f"Graphs: not claimed, as it takes no part in {count_of(total, about.noun)}.", tuple(results))
+        return Statement(
+            name, None, "", f"Graphs: not claimed, as it takes no part in {count_of(total, about.noun)}.", tuple(results)
+        )
     if reason:
         sentence = f"No claim about the {about.noun}s{about.of}, since {reason}: {numbers}.{client}"
         return Statement(name, None, "", sentence, tuple(results))

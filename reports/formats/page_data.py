@@ -80,7 +80,7 @@ def details_script(
     """The details of an operator's cases and its groups, empty if all passed without a remark, and how many models are in it, at most ``models``."""
     details = {row: _details(result) for row, result in enumerate(results) if _has_details(result)}
     for row in list(details)[:MOST_DRAWINGS]:
-        if drawing := supplement.drawing(results[row]):
+        if drawing := supplement.draw_graph(results[row]):
             details[row]["drawing"] = drawing
     made = 0
     for row in (row for group in groups for row in group.rows[:MODELS]):

@@ -23,7 +23,7 @@ class Supplement(Protocol):
     def model(self, result: Result) -> str:
         """The case as a model in DxDispatch's JSON form, complete in one file."""
 
-    def drawing(self, result: Result) -> Sequence[Any]:
+    def draw_graph(self, result: Result) -> Sequence[Any]:
         """A graph that failed as a drawing (graph_drawing), the first wrong node marked."""
 
 
@@ -42,6 +42,6 @@ class Nothing:
         """Is not known."""
         return ""
 
-    def drawing(self, result: Result) -> Sequence[Any]:
+    def draw_graph(self, result: Result) -> Sequence[Any]:
         """Is not known."""
         return ()

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from dmlcts.reports.record.record import (
-    BEYOND,
+    BEYOND_OPERATORS,
     NEGATIVE,
     PASS,
     REPLAY,
@@ -56,7 +56,7 @@ def _wrong_manifest(manifest: Manifest, known: set[str]) -> Iterator[str]:
     reported = backend.get("feature_level", manifest.feature_level)
     if feature_level(manifest.feature_level) > feature_level(reported):
         yield f"it has feature level {manifest.feature_level}, but its backend reports {reported}"
-    required = {requirement.partition("/")[0] for requirement in manifest.required} - {"*", "validation", *BEYOND}
+    required = {requirement.partition("/")[0] for requirement in manifest.required} - {"*", "validation", *BEYOND_OPERATORS}
     if unknown := sorted({*backend.get("operators", ()), *required} - known - abi().operator_types.keys()):
         yield f"there is no operator {unknown[0]}; use the version of the suite that wrote it"
     index, _, count = manifest.shard.partition("/")
@@ -78,7 +78,7 @@ def _is_time(text: str) -> bool:
 
 def _wrong_result(result: Result, manifest: Manifest, known: set[str]) -> Iterator[str]:
     """What no run with this manifest writes there."""
-    if BEYOND.get(result.operator, "") != (result.kind if result.kind in BEYOND.values() else ""):
+    if BEYOND_OPERATORS.get(result.operator, "") != (result.kind if result.kind in BEYOND_OPERATORS.values() else ""):
         yield f"a result of kind {result.kind} is none of {result.operator}"
     elif result.operator not in known and not result.is_beyond:
         yield f"there is no operator {result.operator}; use the version of the suite that ran it"

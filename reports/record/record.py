@@ -41,7 +41,7 @@ PROMISE, API = "promise", "api"
 GRAPH, GRAPHS = "graph", "graphs"
 """The kind of a case that compiles and runs a graph of operators, and what stands for the operator in its id and result."""
 
-BEYOND = {API: PROMISE, GRAPHS: GRAPH}
+BEYOND_OPERATORS = {API: PROMISE, GRAPHS: GRAPH}
 """What stands for the operator in results beyond single operators, each with the kind of its cases. None of them is counted as an operator."""
 
 SEQUENCES = "sequences"
@@ -146,7 +146,7 @@ class Result:
     @property
     def is_beyond(self) -> bool:
         """Whether the case is about more than a single operator: a promise of the API, or a graph."""
-        return self.operator in BEYOND
+        return self.operator in BEYOND_OPERATORS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from dmlcts.reports.record.record import BEYOND, ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED
+from dmlcts.reports.record.record import BEYOND_OPERATORS, ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED
 from dmlcts.reports.record.verdict import backend_name, total
 from dmlcts.reports.runs.comparison import Cause, Comparison, cause_text
 from dmlcts.reports.runs.run import Run
@@ -24,7 +24,7 @@ def state_of(counts: Mapping[str, int]) -> str:
 
 def operators_only(rows: Mapping[str, Any]) -> dict[str, Any]:
     """The rows without those of the API's promises and of graphs, which are no operators and are not counted as such."""
-    return {name: row for name, row in rows.items() if name not in BEYOND}
+    return {name: row for name, row in rows.items() if name not in BEYOND_OPERATORS}
 
 
 def runs_json(comparison: Comparison, most: int | None = None) -> dict[str, Any]:

@@ -47,4 +47,6 @@ def _write_graph(case: GraphCase, out: Path, backend: str) -> None:
         out.mkdir(parents=True, exist_ok=True)
         write_text(out / GRAPH_FILE, json.dumps(write_graph(case.graph()), ensure_ascii=False) + "\n")
     click.echo(f"{case.id}: {GRAPH_FILE} in {out}")
-    click.echo(f'run it: dmlcts fuzz --backend "{backend}" --graph "{(out / GRAPH_FILE).as_posix()}", or dmlcts run --backend "{backend}" --case {case.id}')
+    click.echo(
+        f'run it: dmlcts fuzz --backend "{backend}" --graph "{(out / GRAPH_FILE).as_posix()}", or dmlcts run --backend "{backend}" --case {case.id}'
+    )

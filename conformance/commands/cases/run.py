@@ -318,8 +318,8 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -
         UsageError: nothing failed there, none of what failed is a case any more, or the user selected cases in another way too.
     """
     from dmlcts.conformance.runner.folder.journal import read_run
-    from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.conformance.runner.planning.beyond import work_called
+    from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.reports.record.record import FAILURES
 
     for name, option in (

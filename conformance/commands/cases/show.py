@@ -130,7 +130,9 @@ def _show_graph(case: GraphCase, frames: Path | None, as_json: bool) -> None:
     if frames is not None:
         calls = script_of(graph, *data_of(graph)).calls
         write_sequence(calls, frames)
-        click.echo(f"{frames}: describe, a request to perform {count_of(len(calls), 'call')} and close; a run of {case.id} has its inner results as outputs before")
+        click.echo(
+            f"{frames}: describe, a request to perform {count_of(len(calls), 'call')} and close; a run of {case.id} has its inner results as outputs before"
+        )
     elif as_json:
         print_json({"id": case.id, "level": case.level, "feature_level": case.feature_level, "graph": write_graph(graph)})
     else:
@@ -142,17 +144,26 @@ def _print_graph(case: GraphCase, graph: Graph) -> None:
     out = console()
     out.print(f"[bold]{escape(case.id)}[/]")
     alone = "; in a process of its own" if case.isolated else ""
-    out.print(f"a graph of {count_of(len(graph.nodes), 'node')}, of level {case.level}; promised from feature level {case.feature_level} on{alone}")
+    out.print(
+        f"a graph of {count_of(len(graph.nodes), 'node')}, of level {case.level}; promised from feature level {case.feature_level} on{alone}"
+    )
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("node", "operator", "reads", "gives"):
         table.add_column(column, overflow="fold")
     for index, node in enumerate(graph.nodes):
-        reads = [f"{name} {tensor_text(tensor_of(write_desc(node.desc), name))} of {_feed_text(feed)}" for name, feed in node.feeds.items()]
+        reads = [
+            f"{name} {tensor_text(tensor_of(write_desc(node.desc), name))} of {_feed_text(feed)}"
+            for name, feed in node.feeds.items()
+        ]
         gives = [f"{name} {tensor_text(tensor_of(write_desc(node.desc), name))}" for name in node.outputs()]
         table.add_row(str(index), node.desc.type, "\n".join(reads), "\n".join(gives))
     out.print(table)
     out.print("outputs: " + ", ".join(f"{made.tensor} of node {made.node}" for made in graph.outputs), markup=False)
-    out.print(f"run it: dmlcts run --case {escape(case.id)}; as a file: dmlcts repro {escape(case.id)} --out DIR", style="dim", soft_wrap=True)
+    out.print(
+        f"run it: dmlcts run --case {escape(case.id)}; as a file: dmlcts repro {escape(case.id)} --out DIR",
+        style="dim",
+        soft_wrap=True,
+    )
 
 
 def _feed_text(feed: Feed) -> str:

@@ -19,7 +19,12 @@ from dmlcts.generator.suite.graph_cases.graph_case import STORED
 
 @click.command("graphs")
 @click.option(
-    "--level", "-l", type=click.Choice(STORED), default=STORED[0], show_default=True, help="hunt with the graphs of a run of this level"
+    "--level",
+    "-l",
+    type=click.Choice(STORED),
+    default=STORED[0],
+    show_default=True,
+    help="hunt with the graphs of a run of this level",
 )
 @click.option("--graphs", type=click.IntRange(0), default=0, metavar="N", help="hunt with so many random graphs instead")
 @click.option(
@@ -30,7 +35,9 @@ from dmlcts.generator.suite.graph_cases.graph_case import STORED
     metavar="N",
     help="faults where one or two drawn conditions hold, besides each fault everywhere",
 )
-@click.option("--seed", type=click.IntRange(0), default=11, show_default=True, metavar="S", help="of random graphs and of the conditions")
+@click.option(
+    "--seed", type=click.IntRange(0), default=11, show_default=True, metavar="S", help="of random graphs and of the conditions"
+)
 @json_option
 @processes_option
 @cluster_options

@@ -57,7 +57,7 @@ class SpecSupplement:
         except Exception:  # the example of a foreign record may be anything; then there is no model
             return ""
 
-    def drawing(self, result: Result) -> Sequence[Any]:
+    def draw_graph(self, result: Result) -> Sequence[Any]:
         """The graph of a failure; empty for other cases, and for a graph that this version does not have."""
         if result.kind != GRAPH:
             return ()

@@ -15,7 +15,6 @@ from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.sequences.compose import CompiledGraph, Made, Place, Run
 from dmlcts.spec.model.desc import TensorDesc
-from dmlcts.spec.reading.loader import load
 
 Array = NDArray[Any]
 

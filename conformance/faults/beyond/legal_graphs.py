@@ -69,9 +69,9 @@ class _Rounded(ChangedGraph):
         for (of, slot), content in made.items():
             tensor = self.tensor(of, "output", slot)
             if of == node and self.is_inner(node) and tensor is not None and self.is_rounded(node, slot):
-                write_tensor(content, tensor, self.rounded(read_tensor(content, tensor)))
+                write_tensor(content, tensor, self.round_otherwise(read_tensor(content, tensor)))
 
-    def rounded(self, kept: Array) -> Array:
+    def round_otherwise(self, kept: Array) -> Array:
         """A result as it is rounded otherwise."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class _Rounded(ChangedGraph):
 class _AwayFromZero(_Rounded):
     """An inner result that need not be exact is off by one unit in its last place."""
 
-    def rounded(self, kept: Array) -> Array:
+    def round_otherwise(self, kept: Array) -> Array:
         """The next number away from zero."""
         with np.errstate(all="ignore"):
             moved = np.nextafter(kept, np.where(kept > 0, np.inf, -np.inf).astype(kept.dtype))
@@ -89,7 +89,7 @@ class _AwayFromZero(_Rounded):
 class _TowardZero(_Rounded):
     """An inner result that need not be exact is off by one unit in its last place, toward zero."""
 
-    def rounded(self, kept: Array) -> Array:
+    def round_otherwise(self, kept: Array) -> Array:
         """The next number toward zero, but zero itself."""
         with np.errstate(all="ignore"):
             moved = np.nextafter(kept, np.zeros_like(kept))
@@ -99,7 +99,7 @@ class _TowardZero(_Rounded):
 class _OtherNans(_Rounded):
     """NaNs of an inner result that is computed have other bits."""
 
-    def rounded(self, kept: Array) -> Array:
+    def round_otherwise(self, kept: Array) -> Array:
         """The same numbers, and negative NaNs."""
         return np.where(np.isnan(kept), np.copysign(kept, -1), kept).astype(kept.dtype)
 
@@ -207,6 +207,7 @@ LEGAL: Mapping[str, type[ChangedGraph]] = {
 """What is legal, by label."""
 
 AROUND: Mapping[str, type[Performer]] = {
-    label: SEQUENCES[label][1] for label in ("many-descriptors", "late-execution", "always-volatile", "initialized-twice", "persistent-zeroed")
+    label: SEQUENCES[label][1]
+    for label in ("many-descriptors", "late-execution", "always-volatile", "initialized-twice", "persistent-zeroed")
 }
 """What is legal around a graph: the variations of sequences that touch it."""

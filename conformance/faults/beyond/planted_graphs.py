@@ -15,6 +15,7 @@ from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.generator.suite.graphs.draw import usable_operators
 from dmlcts.spec.reading.loader import family_of
 
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Where a fault shows: in words, and as a function of a graph and a node."""

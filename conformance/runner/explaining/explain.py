@@ -19,7 +19,7 @@ from dmlcts.generator.facts.explanations import Flags
 from dmlcts.reports.explain.explanation import BEYOND, DISPATCHES, NOT_MADE, PAIRS, UNKNOWN, Explanation
 from dmlcts.reports.explain.symptom import PAGE, common_detail
 from dmlcts.reports.record.record import (
-    BEYOND,
+    BEYOND_OPERATORS,
     ERROR,
     FAIL,
     FAILURES,
@@ -60,7 +60,7 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     those of level core fail alike, unless a ``level`` is given.
     """
     by_operator: dict[str, list[Result]] = {}
-    beyond = {kind: [result for result in record.results if result.kind == kind] for kind in BEYOND.values()}
+    beyond = {kind: [result for result in record.results if result.kind == kind] for kind in BEYOND_OPERATORS.values()}
     for result in (each for each in record.results if not each.is_beyond):
         by_operator.setdefault(result.operator, []).append(result)
     asked = bool(level)
@@ -81,7 +81,13 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
             across.add(name, known[DISPATCHES])
     sure, guesses = across.explanations(ran)
     pairs = _pairs(by_operator, most) if record.manifest.level in LEVELS else []
-    return [*sure, *sorted((*found, *pairs), key=_turn), *explain_graphs(beyond[GRAPH]), *explain_promises(beyond[PROMISE]), *guesses]
+    return [
+        *sure,
+        *sorted((*found, *pairs), key=_turn),
+        *explain_graphs(beyond[GRAPH]),
+        *explain_promises(beyond[PROMISE]),
+        *guesses,
+    ]
 
 
 def _turn(each: Explanation) -> int:

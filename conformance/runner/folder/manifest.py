@@ -17,7 +17,7 @@ from dmlcts.conformance.runner.folder.inputs import inputs_of
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.sequences.promises.profile import profile_called, profile_names
-from dmlcts.reports.record.record import BEYOND, NOT_RUN, Manifest, RecordError, Result
+from dmlcts.reports.record.record import BEYOND_OPERATORS, NOT_RUN, Manifest, RecordError, Result
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.promises import spec_files, spec_version
 
@@ -123,7 +123,7 @@ def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
     """The manifest with the version of these operators' specs, which are loaded. Raises SpecError."""
     if manifest.spec_version:
         return manifest
-    return replace(manifest, spec_version=spec_version([name for name in operators if name not in BEYOND]), spec_files="")
+    return replace(manifest, spec_version=spec_version([name for name in operators if name not in BEYOND_OPERATORS]), spec_files="")
 
 
 def now() -> str:

@@ -21,8 +21,8 @@ from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.answers import answers_of
 from dmlcts.conformance.execution.execute import DATA_TYPE, compare_outputs, dispatch_case, undeclared_outcome
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.beyond import Beyond, select_beyond
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import operators_named, selected_cases
 from dmlcts.generator.case.case import AGREEMENT, HUGE, REJECTION, RELATION, SEQUENCE, Case
 from dmlcts.generator.case.inputs import inputs as case_inputs
@@ -31,7 +31,7 @@ from dmlcts.reports.claim.submission import CLAIM, INDEX, LARGEST_OUTPUTS, RESUL
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, apply_waivers, read_waivers
 from dmlcts.reports.record.labels import checked_record
 from dmlcts.reports.record.record import (
-    BEYOND,
+    BEYOND_OPERATORS,
     MEMORY,
     NOT_RUN,
     PASS,
@@ -102,7 +102,7 @@ def beyond_of(record: Record) -> list[Beyond]:
     """The promises of the API and the graphs that such a run has: all of its level and feature level if it has any. A record without them claims nothing of them."""
     manifest, has = record.manifest, {result.operator for result in record.results}
     options = RunOptions(level=manifest.level, basis=manifest.basis, feature_level=manifest.feature_level)
-    return [case for name in BEYOND if name in has for case in select_beyond(name, options)]
+    return [case for name in BEYOND_OPERATORS if name in has for case in select_beyond(name, options)]
 
 
 def sampled_cases(record: Record, cases: Sequence[Case], results_sha256: str) -> list[Case]:
@@ -182,9 +182,7 @@ def verify(submission: Submission, note: Callable[[str], None] = lambda text: No
         return
     note("making the cases that there must be")
     cases, beyond = cases_of(record), beyond_of(record)
-    yield Check(
-        f"each of {count_of(len(cases) + len(beyond), 'case')} has one result", tuple(_wrong_cases(record, cases, beyond))
-    )
+    yield Check(f"each of {count_of(len(cases) + len(beyond), 'case')} has one result", tuple(_wrong_cases(record, cases, beyond)))
     sample = sampled_cases(record, cases, digest)
     if submission.index["sample"]:
         note("judging the outputs of the sample")
@@ -330,7 +328,7 @@ def _is_of(case: Case, result: Result) -> bool:
 
 def _is_of_beyond(case: Beyond, result: Result) -> bool:
     operator = case.id.partition("/")[0]
-    return (result.operator, result.kind, result.feature_level) == (operator, BEYOND[operator], case.feature_level)
+    return (result.operator, result.kind, result.feature_level) == (operator, BEYOND_OPERATORS[operator], case.feature_level)
 
 
 def _list_cases(what: str, cases: Sequence[str]) -> Iterator[str]:

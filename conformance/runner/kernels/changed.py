@@ -20,7 +20,7 @@ from dmlcts.conformance.runner.planning.selection import selection_of
 from dmlcts.generator.case.case import REFERENCE, VALUES, Case
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.reports.record.paths import labels_of
-from dmlcts.reports.record.record import BEYOND, Record
+from dmlcts.reports.record.record import BEYOND_OPERATORS, Record
 from dmlcts.reports.record.verdict import count_of
 
 Labels = tuple[str, ...]
@@ -61,7 +61,9 @@ def changed_since(
     for result in old.results:
         if result.paths:
             before.setdefault(result.operator, {})[result.case] = labels_of(result.paths)
-    tasks = [(options.to_json(), name, before.get(name, {})) for name in selection_of(options).operators if name not in BEYOND]
+    tasks = [
+        (options.to_json(), name, before.get(name, {})) for name in selection_of(options).operators if name not in BEYOND_OPERATORS
+    ]
     found = list(each(changed_of, tasks))
     backend.close()
     backend_of.cache_clear()

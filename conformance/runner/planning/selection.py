@@ -18,7 +18,7 @@ from dmlcts.conformance.sequences.promises.profile import profile_names
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.case.id_filter import matcher, may_match, words_of
 from dmlcts.generator.suite.suite import find_case, network_dispatches, operator_cases, select
-from dmlcts.reports.record.record import API, BEYOND, Result
+from dmlcts.reports.record.record import API, BEYOND_OPERATORS, Result
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import measured_folder, operator_names, short_form
 from dmlcts.spec.reading.measured import census_networks, networks_of
@@ -46,7 +46,7 @@ class Selection:
 
     def work(self, operator: str) -> list[Work]:
         """The selected cases of an operator, or the promises of the API, or graphs. Raises as ``cases``."""
-        if operator in BEYOND:
+        if operator in BEYOND_OPERATORS:
             return [*select_beyond(operator, self.options, self.ids.get(operator))]
         return [*self.cases(operator)]
 
@@ -54,10 +54,12 @@ class Selection:
         """Whether there is a case. Makes as few as tell: those of level smoke first. Raises UsageError for an unknown id."""
         if self.ids or self.files:
             return sum(len(self.work(operator)) for operator in self.operators) > 0  # asks all, to find an unknown id
-        if any(self.work(name) for name in self.operators if name in BEYOND):
+        if any(self.work(name) for name in self.operators if name in BEYOND_OPERATORS):
             return True
         levels = dict.fromkeys((LEVELS[0], self.options.level))
-        return any(self._at_level(operator, level) for operator in self.operators if operator not in BEYOND for level in levels)
+        return any(
+            self._at_level(operator, level) for operator in self.operators if operator not in BEYOND_OPERATORS for level in levels
+        )
 
     def number(self, operator: str) -> int:
         """The number of the operator's list of cases in the journal."""
@@ -123,10 +125,10 @@ def selection_of(options: RunOptions) -> Selection:
 def _chosen_names(patterns: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """The operators that patterns name, and which of API and GRAPHS they name; all, if there is no pattern. Raises UsageError."""
     if not patterns:
-        return operator_names(), [*BEYOND]
+        return operator_names(), [*BEYOND_OPERATORS]
     beyond = {pattern: "" if _is_of_operators(pattern) else named_beyond(pattern) for pattern in patterns}
     of_operators = [pattern for pattern, name in beyond.items() if not name]
-    return operators_named(of_operators) if of_operators else (), [name for name in BEYOND if name in beyond.values()]
+    return operators_named(of_operators) if of_operators else (), [name for name in BEYOND_OPERATORS if name in beyond.values()]
 
 
 def _is_of_operators(pattern: str) -> bool:
@@ -173,7 +175,7 @@ def _case(case_id: str) -> Case:
 def selected_cases(options: RunOptions) -> list[Case]:
     """All cases of operators that options select. Raises UsageError as ``selection_of``."""
     selection = selection_of(options)
-    return [case for operator in selection.operators if operator not in BEYOND for case in selection.cases(operator)]
+    return [case for operator in selection.operators if operator not in BEYOND_OPERATORS for case in selection.cases(operator)]
 
 
 def operators_named(patterns: Iterable[str]) -> tuple[str, ...]:

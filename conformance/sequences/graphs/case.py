@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from dmlcts.conformance.backends.backend import Backend, BackendInfo
+from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.sequences.graphs.execute import graph_outcome
-from dmlcts.generator.suite.graph_cases.graph_case import GraphCase
 from dmlcts.conformance.sequences.takes_part import end_host
-from dmlcts.conformance.backends.backend import BackendFault
+from dmlcts.generator.suite.graph_cases.graph_case import GraphCase
 from dmlcts.reports.record.record import ERROR, GRAPH, GRAPHS, NOT_RUN, PASS, UNSUPPORTED, Result
 from dmlcts.spec.model.operator import DOCUMENTED
 

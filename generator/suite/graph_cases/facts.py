@@ -25,7 +25,9 @@ def facts_of_graph(graph: Graph) -> Facts:
                 for before in _names(graph.nodes[feed.node]):
                     found |= _flag(f"{what} reads {before}", f"{what} does not read {before}")
             for name in node.outputs():
-                found |= _flag(f"{what} gives {node.desc.tensor(name).data_type}", f"{what} does not give {node.desc.tensor(name).data_type}")
+                found |= _flag(
+                    f"{what} gives {node.desc.tensor(name).data_type}", f"{what} does not give {node.desc.tensor(name).data_type}"
+                )
             if made and any(read[Made(index, name)] for name in node.outputs()):
                 found |= _flag(f"{what} is between others", f"{what} is not between others")
             if any(read[Made(index, name)] > 1 for name in node.outputs()):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,8 @@ def _family_cases() -> Iterator[GraphCase]:
         for data_type in TYPES:
             label = "-".join(re.findall("[A-Za-z0-9]+", name))
             graph = make(data_type)
-            yield GraphCase(f"{FAMILY}/{label}/{data_type}", STORED[0], graph.feature_level(), is_at_stake(graph), lambda graph=graph: graph)  # type: ignore[misc]
+            name_of_case = f"{FAMILY}/{label}/{data_type}"
+            yield GraphCase(name_of_case, STORED[0], graph.feature_level(), is_at_stake(graph), partial(make, data_type))
 
 
 def is_at_stake(graph: Graph) -> bool:

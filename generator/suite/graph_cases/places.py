@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
+from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.graphs.draw import is_open, usable_operators
 from dmlcts.generator.suite.graphs.graph import Graph, Made
-from dmlcts.generator.plan.plan import plan_of
 from dmlcts.spec.reading.loader import family_of, load
 
 FIRST, MIDDLE, LAST, ALONE = "first", "middle", "last", "alone"

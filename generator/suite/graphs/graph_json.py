@@ -71,9 +71,7 @@ def read_graph(
     return graph
 
 
-def _read_node(
-    entry: Any, index: int, find: Callable[[str], Operator], label: str, read_data: Callable[[Any], Data]
-) -> Node:
+def _read_node(entry: Any, index: int, find: Callable[[str], Operator], label: str, read_data: Callable[[Any], Data]) -> Node:
     where = f"nodes[{index}]"
     if not isinstance(entry, dict) or not isinstance(entry.get("feeds"), dict):
         raise GraphError(f"{where}: a node has a desc, feeds and data")

@@ -22,7 +22,7 @@ from dmlcts.generator.suite.graph_cases.graph_case import find_graph, graph_case
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.record.record import (
     API,
-    BEYOND,
+    BEYOND_OPERATORS,
     ERROR,
     FAIL,
     GRAPH,
@@ -163,7 +163,10 @@ def test_a_host_without_sequences_takes_no_part_and_loses_no_claim(tmp_path: Pat
     backend = f"process:python3 {host.as_posix()}"
     record = ran(tmp_path, "BIT_OR", "graphs", "-k", "UINT8/4d or convolution-and-RELU", "--backend", backend, code=0)
     found = {result.case: result for result in record.results}
-    assert (found["graphs/family/convolution-and-RELU/FLOAT32"].status, found["graphs/family/convolution-and-RELU/FLOAT32"].undeclared) == (
+    assert (
+        found["graphs/family/convolution-and-RELU/FLOAT32"].status,
+        found["graphs/family/convolution-and-RELU/FLOAT32"].undeclared,
+    ) == (
         UNSUPPORTED,
         SEQUENCES,
     )
@@ -226,7 +229,7 @@ def test_several_processes_and_a_run_again_of_what_failed(wrong_at_hand: None, t
 
 def test_all_that_stands_beyond_operators_counts_as_none(tmp_path: Path) -> None:
     record = ran(tmp_path, "BIT_OR", "graphs", "-k", "UINT8/4d or diamond", code=0)
-    assert {result.operator for result in record.results if result.is_beyond} == {GRAPHS} <= set(BEYOND)
+    assert {result.operator for result in record.results if result.is_beyond} == {GRAPHS} <= set(BEYOND_OPERATORS)
     (documented, _) = claim_of(record).statements
     assert documented.claimed_types.keys() == {"ELEMENT_WISE_BIT_OR"}
 
