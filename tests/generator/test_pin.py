@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from dmlcts.conformance.commands.specs import spec_pin
 from dmlcts.generator.case.case import AGREEMENT, REFERENCE, RELATION, Case
 from dmlcts.generator.suite import pin
+from dmlcts.generator.suite.graph_cases.graph_case import GRAPHS, graph_cases
 from dmlcts.generator.suite.pin import Pin, changes, pins_of, read_pins, write_pins
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.generator.values.recipes import RECIPES
@@ -97,7 +98,7 @@ def test_a_level_without_cases_is_a_change() -> None:
 
 def test_the_operators_of_the_suite_are_pinned_at_each_level() -> None:
     stored = read_pins()
-    assert {name for name, _ in stored} == set(operator_names())
+    assert {name for name, _ in stored} == {*operator_names(), GRAPHS}
     assert all((name, level) in stored for name in operator_names() for level in ("smoke", "core", "full"))
 
 
@@ -119,3 +120,18 @@ def test_the_command_tells_a_change_and_writes_it(tmp_path: Path, monkeypatch: p
     assert CliRunner().invoke(spec_pin.command, [SMALL]).exit_code == 0
     assert CliRunner().invoke(spec_pin.command, [SMALL, "--check"]).exit_code == 0
     assert {each.operator for each in read_pins(file).values()} == {SMALL}
+
+
+def test_graphs_are_those_that_are_pinned() -> None:
+    assert list(changes(pins_of(GRAPHS), read_pins())) == []
+
+
+def test_a_graph_that_changes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {(each.operator, each.level): each for each in pins_of(GRAPHS)}
+    fewer = graph_cases("full")[:-1]
+    monkeypatch.setattr(pin, "graph_cases", lambda level: [case for case in fewer if level == "full" or case.level == level])
+    assert [told.partition(":")[0] for _, told in changes(pins_of(GRAPHS), before)] == ["other ids"]
+    monkeypatch.setitem(RECIPES, "quarters", RECIPES["small-integers"])
+    monkeypatch.setattr(pin, "graph_cases", lambda level: [case for case in graph_cases("core") if level == "core"])
+    told = {each.level: how for each, how in changes(pins_of(GRAPHS)[:1], before)}
+    assert told["core"] == "the same ids, other contents", "at level core the numbers count"

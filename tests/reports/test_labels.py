@@ -22,6 +22,7 @@ from dmlcts.reports.record.labels import checked_record
 from dmlcts.reports.record.record import (
     NEGATIVE,
     PASS,
+    GRAPH,
     PROMISE,
     REPLAY,
     SEARCH,
@@ -63,7 +64,7 @@ def test_the_schemas_have_the_names_that_exist() -> None:
     assert of_result["basis"]["enum"] == list(BASES)
     assert SCHEMA["feature_level"]["enum"] == list(abi().feature_levels)
     assert SCHEMA["data_type"]["enum"] == CASE["data_type"]["enum"] == list(abi().data_types)
-    assert of_result["kind"]["enum"] == [*CASE["kind"]["enum"], PROMISE]
+    assert of_result["kind"]["enum"] == [*CASE["kind"]["enum"], PROMISE, GRAPH]
     assert {KIND, RANDOM, SIMPLER, NEGATIVE, REPLAY} <= set(CASE["kind"]["enum"])
 
 
