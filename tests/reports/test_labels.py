@@ -20,9 +20,9 @@ from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.record.labels import checked_record
 from dmlcts.reports.record.record import (
+    GRAPH,
     NEGATIVE,
     PASS,
-    GRAPH,
     PROMISE,
     REPLAY,
     SEARCH,

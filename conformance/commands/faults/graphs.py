@@ -41,9 +41,7 @@ from dmlcts.generator.suite.graph_cases.graph_case import STORED
 @json_option
 @processes_option
 @cluster_options
-def command(
-    level: str, graphs: int, count: int, seed: int, as_json: bool, processes: int, cluster: Cluster | None
-) -> None:
+def command(level: str, graphs: int, count: int, seed: int, as_json: bool, processes: int, cluster: Cluster | None) -> None:
     """Plants faults in what composes graphs, and legal variations. A fault is found if one of the graphs fails.
 
     A fault that changes no byte of any graph does not count.

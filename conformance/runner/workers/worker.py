@@ -127,7 +127,7 @@ def result_in(session: Session, case: Work) -> Result:
         return session.settle(broken_result(case, error))
 
 
-def broken_result(case: Case | Promise, error: BaseException) -> Result:
+def broken_result(case: Work, error: BaseException) -> Result:
     """The result of a case that ended in an error of the spec or of the suite."""
     if isinstance(error, SpecError):
         return replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}")

@@ -18,15 +18,14 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.runner.planning.beyond import Work
 from dmlcts.conformance.runner.planning.breaker import Breaker, ending_of
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import Selection, selection_of
 from dmlcts.conformance.runner.workers.cluster.likeness import Likeness, likeness_here
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Ran, broken_result, not_run
-from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.conformance.sequences.takes_part import performs_itself
-from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.record import Result
 
 _OPERATORS = 2
@@ -64,11 +63,11 @@ class _Opened:
     session: Session
     selection: Selection
     folder: ExitStack
-    made: OrderedDict[str, list[Case | Promise]] = field(default_factory=OrderedDict)
+    made: OrderedDict[str, list[Work]] = field(default_factory=OrderedDict)
     last: Ran | None = None
     timer: Timer | None = None
 
-    def cases(self, operator: str) -> list[Case | Promise]:
+    def cases(self, operator: str) -> list[Work]:
         """The selected cases of an operator."""
         if operator not in self.made:
             self.made[operator] = self.selection.work(operator)
