@@ -53,8 +53,6 @@ def graph_outcome(
 
 def _find_beyond(graph: Graph, info: BackendInfo) -> Outcome | None:
     """The outcome where a node is beyond what the backend declares."""
-    if graph.has_constants() and feature_level(info.feature_level) < feature_level(CONSTANTS_SINCE):
-        return Outcome(UNSUPPORTED, f"constant nodes need feature level {CONSTANTS_SINCE}")
     for index, node in enumerate(graph.nodes):
         if feature_level(node.case.feature_level) > feature_level(info.feature_level):
             return Outcome(UNSUPPORTED, f"node {index} ({node.desc.type}) needs feature level {node.case.feature_level}")
@@ -62,7 +60,7 @@ def _find_beyond(graph: Graph, info: BackendInfo) -> Outcome | None:
         if excluded is not None:
             return replace(excluded, message=f"node {index} ({node.desc.type}): {excluded.message}")
     if feature_level(graph.feature_level()) > feature_level(info.feature_level):
-        return Outcome(UNSUPPORTED, f"constants need feature level {CONSTANTS_SINCE}")
+        return Outcome(UNSUPPORTED, f"constant nodes need feature level {CONSTANTS_SINCE}")
     return None
 
 

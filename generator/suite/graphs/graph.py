@@ -41,9 +41,6 @@ class Constant:
 Feed = Given | Made | Constant
 """What an input of a node is fed with."""
 
-CONSTANTS_SINCE = "6_2"
-"""The feature level that added constant nodes: DML_GRAPH_NODE_TYPE_CONSTANT is invalid before it."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
@@ -113,10 +110,6 @@ class Graph:
             ValueError: the graph has a cycle.
         """
         return in_order([{feed.node for feed in node.feeds.values() if isinstance(feed, Made)} for node in self.nodes])
-
-    def has_constants(self) -> bool:
-        """Whether a constant node feeds anything."""
-        return any(isinstance(feed, Constant) for _, _, feed in self.feeds())
 
     def depths(self) -> list[int]:
         """For each node how many nodes the longest way to it has, itself included."""
