@@ -23,7 +23,8 @@ from dmlcts.reports.record.record import write_record
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLES = sorted((DOCS / "ci").glob("*.yml"))
 PACKAGE = DOCS / "ci" / "github-package.yml"
-USERS = [file for file in EXAMPLES if file != PACKAGE]
+MAP = DOCS / "ci" / "github-map.yml"
+USERS = [file for file in EXAMPLES if file not in (PACKAGE, MAP)]
 """Those that test an implementation."""
 
 GITHUB = [file for file in EXAMPLES if file.name.startswith("github")]
@@ -59,8 +60,33 @@ def commands(file: Path) -> list[list[str]]:
 
 def test_the_guide_links_every_example() -> None:
     text = (DOCS / "ci.md").read_text(encoding="utf-8")
-    assert {file.name for file in EXAMPLES} == {"github-linux.yml", "github-package.yml", "github-windows.yml", "gitlab-ci.yml"}
+    assert {file.name for file in EXAMPLES} == {
+        "github-linux.yml",
+        "github-map.yml",
+        "github-package.yml",
+        "github-windows.yml",
+        "gitlab-ci.yml",
+    }
     assert all(f"(ci/{file.name})" in text for file in EXAMPLES)
+
+
+def test_the_map_is_made_of_waivers_and_graphs_that_exist() -> None:
+    found = commands(MAP)
+    assert [words[0] for words in found] == ["setup", "releases", "spec"]
+    files = {DOCS.parent / word for words in found for word in words if word.startswith("docs/")}
+    assert files == {*(DOCS / "waivers").iterdir(), DOCS / "measured" / "graphs"}
+
+
+def test_every_command_of_the_map_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, *_: value)
+    for name, *words in commands(MAP):
+        command = dmlcts.get_command(click.Context(dmlcts), name)
+        assert command is not None
+        context = command.make_context(name, words)
+        if isinstance(command, click.Group):
+            _, inner, rest = command.resolve_command(context, words)
+            assert inner is not None
+            inner.make_context(inner.name, rest, parent=context)
 
 
 @pytest.mark.parametrize(("schema", "files"), [("github-workflows", GITHUB), ("gitlab-ci", GITLAB)])

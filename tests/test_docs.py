@@ -102,7 +102,12 @@ PARSED = {
     "dmlcts merge shards/1 shards/2 shards/3 shards/4 --out merged.jsonl": "a CI's files",
     "dmlcts report merged.jsonl --out results": "a CI's files",
     "dmlcts report run-1.12.1 run-1.15.2 run-1.15.4 --out releases": "runs of three releases; tests/reports/test_runs.py has made-up ones",
-    "dmlcts releases --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml": "DirectML, and an hour",
+    "dmlcts releases --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/DirectML-older.yaml "
+    "--waivers docs/waivers/vkd3d.yaml": "DirectML, and hours",
+    "dmlcts releases --level smoke -n 1 --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/DirectML-older.yaml "
+    "--waivers docs/waivers/vkd3d.yaml": "DirectML, and an hour",
+    "dmlcts spec site --out site --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml --results releases": "runs of "
+    "releases; tests/reports/test_site.py has made-up ones",
     "dmlcts releases GEMM CONVOLUTION --versions 1.12.1,1.15.4 --level full": "DirectML",
     "dmlcts submit results --out submission.zip --waivers waivers.yaml --with-outputs": "a whole run; tests/conformance/runner/test_submission.py has one",
     "dmlcts verify submission.zip": "the same",

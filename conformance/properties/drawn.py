@@ -14,7 +14,7 @@ from dmlcts.generator.case.case import Case, to_json
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.fuzz_cases import Place, case_of, fuzz_genes, number_in
-from dmlcts.generator.random.reduce import Need, Reducer, traits_of
+from dmlcts.generator.random.reduce import Need, Reducer, SearchEnds, traits_of
 from dmlcts.reports.record.groups import text_form
 from dmlcts.reports.record.record import PASS, UNSUPPORTED, Result
 from dmlcts.spec.untrusted.desc_json import write_desc
@@ -89,14 +89,14 @@ class _Trial:
             for need in needs:
                 if self.simplifier.holds_without(need):
                     return True
-        except StopIteration:
+        except SearchEnds:
             pass
         return False
 
     def _fails_alike(self, other: Case) -> bool:
         self.tries += 1
         if self.tries > MOST_TRIES or monotonic() > self.until:
-            raise StopIteration
+            raise SearchEnds
         if other.basis != self.given.basis:
             return False
         found = outcome_of(other, self.backend, self.info, self.timeout)

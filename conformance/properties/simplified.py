@@ -16,7 +16,7 @@ from dmlcts.generator.plan.attributes import value_text
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.fuzz_cases import case_of
 from dmlcts.generator.random.like import GenesLike
-from dmlcts.generator.random.reduce import Reducer
+from dmlcts.generator.random.reduce import Reducer, SearchEnds
 from dmlcts.reports.record.record import FAIL
 
 _LABEL = "simpler"
@@ -48,7 +48,7 @@ def simplify(case: Case, backend: Backend, info: BackendInfo, timeout: float, un
         nonlocal tries
         tries += 1
         if tries > MOST_TRIES or monotonic() > until:
-            raise StopIteration
+            raise SearchEnds
         return check_of(outcome_of(other, backend, info, timeout)) == check
 
     model = model_of(plan_of(case.operator))
@@ -57,7 +57,7 @@ def simplify(case: Case, backend: Backend, info: BackendInfo, timeout: float, un
     try:
         if start is None or not fails_alike(start):
             return None
-    except StopIteration:
+    except SearchEnds:
         return None
     found = Reducer(model, genes, start, _LABEL, lambda other: other.basis == start.basis and fails_alike(other)).run()
     return Simplified(found, in_words(model, found))

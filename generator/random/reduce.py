@@ -76,10 +76,14 @@ def simplest_number(name: str) -> float:
     return LAST if name == "work" or (name.startswith("moved ") and not name.startswith("moved by ")) else 0.0
 
 
+class SearchEnds(Exception):
+    """Ends a search for a simpler case: there is no more time. StopIteration would be an error inside of a generator."""
+
+
 class Reducer:
     """The simplest case so far, ``case``, and the numbers that it was made from.
 
-    ``holds`` is asked of each case that is tried; it may raise StopIteration, which ends the search.
+    ``holds`` is asked of each case that is tried; it may raise SearchEnds.
     """
 
     def __init__(self, model: Model, genes: Genes, case: Case, label: str, holds: Callable[[Case], bool]) -> None:
@@ -95,7 +99,7 @@ class Reducer:
                 before = dict(self.known)
                 self._fewer()
                 self._smaller()
-        except StopIteration:
+        except SearchEnds:
             pass
         return self.case
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.reports.formats.graph_drawing import svg_of
+from dmlcts.reports.formats.render import render_page
 from dmlcts.reports.record.files import write_text
-from dmlcts.reports.site import render_page
 
 
 def write_page(found: Mapping[str, Any], file: Path) -> None:

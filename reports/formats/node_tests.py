@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dmlcts.reports.formats.render import render_page
 from dmlcts.reports.record.files import write_text
-from dmlcts.reports.site import render_page
 
 Row = Mapping[str, Any]
 """A result as it is written: ``test``, ``operators``, ``status``, ``kind``, ``reason``, ``whose``, ``why``."""

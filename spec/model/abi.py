@@ -82,6 +82,16 @@ class FeatureLevel:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def text(self) -> str:
+        """As people write it: ``6.4``."""
+        return level_text(self.name)
+
+
+def level_text(name: str) -> str:
+    """A feature level as people write it: ``6.4`` for ``6_4``."""
+    return name.replace("_", ".")
+
 
 @dataclass(frozen=True, slots=True)
 class Enum:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.abi import abi, level_text
 from dmlcts.spec.model.case_data import Values
 from dmlcts.spec.model.measurement import Measurement
 from dmlcts.spec.model.operator import DOCUMENTED, Domain, Example, Field, Operator, Shape, Tolerance
@@ -42,7 +42,7 @@ def _sections(operator: Operator) -> Iterator[Section]:
     for support in operator.tables():
         when = "".join(f", {name} in {', '.join(map(str, values))}" for name, values in support.when.items())
         rows = ((n, "-".join(map(str, sorted({*r.dimensions}))) + "d", " ".join(r.data_types)) for n, r in support.tensors.items())
-        yield _rows(f"tensor support at feature level {support.level}{when}{_unless_documented(support.basis)}", rows)
+        yield _rows(f"tensor support at feature level {support.level.text}{when}{_unless_documented(support.basis)}", rows)
     yield _rows(
         "constraints",
         ((c.label, c.basis, c.text + (f", before {c.before}" if c.before else "")) for c in operator.constraints),
@@ -119,14 +119,16 @@ def _unless_documented(basis: str) -> str:
 
 def _field(field: Field) -> str:
     facts = {
-        "optional": "optional" + (f" since {field.optional_since}" if field.optional_since else "") if field.optional else "",
+        "optional": "optional" + (f" since feature level {field.optional_since.text}" if field.optional_since else "")
+        if field.optional
+        else "",
         "count": f"as many as {field.count}" if field.count else "",
         "data_type": f"of type {field.data_type}" if field.data_type else "",
         "domain": _domain(field.domain),
         "owned": "never owned by DML" if field.kind == "input" and not field.owned_by_dml else "",
         "packed": "packed" if field.packed else "",
         "overlap": "no strides of 0" if field.kind == "input" and not field.overlap else "",
-        "operators": ", ".join(f"{name} ({level})" for name, level in field.operators.items()),
+        "operators": ", ".join(f"{name} ({level.text})" for name, level in field.operators.items()),
     }
     return "; ".join(filter(None, facts.values()))
 
@@ -179,7 +181,10 @@ def _present(data: Mapping[str, object]) -> dict[str, object]:
 
 
 def _measurement_rows(m: Measurement) -> Rows:
-    yield "probes", f"{m.probes} on {m.device or 'an unnamed device'} at feature level {m.level}, with suite {m.suite}: {m.command}"
+    yield (
+        "probes",
+        f"{m.probes} on {m.device or 'an unnamed device'} at feature level {level_text(m.level)}, with suite {m.suite}: {m.command}",
+    )
     yield "cells", f"{m.confirmed} of {m.cells} confirmed"
     yield "refused", ", ".join(f"{count} at {stage}" for stage, count in m.rejections.items()) or "none"
     for kind, entries in (("accepted beyond", m.accepts), ("refused besides", m.refuses), ("unknown", m.unknown)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from itertools import islice
 from math import prod
 from pathlib import Path
@@ -28,7 +29,7 @@ from dmlcts.generator.random.fuzz_cases import (
     number_in,
 )
 from dmlcts.generator.random.random_dispatch import LARGEST, SizeRule, number_of, size_of
-from dmlcts.generator.random.reduce import Reducer
+from dmlcts.generator.random.reduce import Reducer, SearchEnds
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.generator.values.layouts import layout_of
 from dmlcts.spec.reading.loader import load
@@ -183,9 +184,29 @@ def test_a_search_for_a_simpler_case_can_be_ended() -> None:
     case_of(model, genes, "x")
 
     def ended(other: Case) -> bool:
-        raise StopIteration
+        raise SearchEnds
 
     assert Reducer(model, genes, case, "x", ended).run() == case
+
+
+@pytest.mark.parametrize("tries", [1, 10, 48, 58, 66])
+def test_a_search_for_a_simpler_case_can_be_ended_anywhere(tries: int) -> None:
+    """Also while it asks for one size after the other, in a generator."""
+    case = drawn(ADD, 3, 1)[0]
+    genes = fuzz_genes(*number_in(case.id) or Place("", 0, 0))
+    model = model_of(plan_of(case.operator))
+    case_of(model, genes, "x")
+    left, where = [tries], set[str]()
+
+    def refused(other: Case) -> bool:
+        left[0] -= 1
+        where.add(sys._getframe(2).f_code.co_name)
+        if left[0] <= 0:
+            raise SearchEnds
+        return False
+
+    assert Reducer(model, genes, case, "x", refused).run() == case
+    assert tries < 58 or "<genexpr>" in where, "this is not tested any more"
 
 
 def test_every_second_case_is_tile_sized_and_plain_but_for_a_few_things() -> None:

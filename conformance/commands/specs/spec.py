@@ -20,8 +20,8 @@ from dmlcts.conformance.commands.specs import (
     spec_new,
     spec_pin,
     spec_promises,
-    spec_site,
 )
+from dmlcts.conformance.commands.specs.site import command as site
 from dmlcts.conformance.commands.specs.spec_show import print_operator
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, count_of
@@ -56,7 +56,7 @@ command.add_command(spec_factors.arrays)
 command.add_command(spec_coverage.command)
 command.add_command(spec_pin.command)
 command.add_command(spec_findings.command)
-command.add_command(spec_site.command)
+command.add_command(site.command)
 
 
 @command.command("list")

@@ -28,7 +28,7 @@ from dmlcts.conformance.sequences.promises.promise import (
     shared_file,
 )
 from dmlcts.reports.formats.markdown import plain
-from dmlcts.reports.site import FurtherPage
+from dmlcts.reports.site.content import FurtherPage
 
 
 def promise_files() -> list[Path]:

@@ -12,7 +12,7 @@ from dmlcts.spec.pages.sections import sections
 
 def print_operator(out: Console, operator: Operator) -> None:
     """Prints everything known about an operator: its promises, how they are tested, measurements, and which networks dispatch it in how many kinds."""
-    out.print(f"[bold]{operator.name}[/]  type {operator.type}, since feature level {operator.introduced}")
+    out.print(f"[bold]{operator.name}[/]  type {operator.type}, since feature level {operator.introduced.text}")
     out.print(f"{escape(operator.summary)}\n")
     for section in sections(operator):
         out.print(f"[dim]{escape(section.title)}[/]")

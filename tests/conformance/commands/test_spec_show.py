@@ -23,9 +23,9 @@ def printed(name: str) -> str:
 def test_everything_has_its_place(name: str) -> None:
     operator, text = load(name), printed(name)
     expected = [field.name for field in operator.fields]
-    expected += [level for field in operator.fields for level in map(str, field.operators.values())]
+    expected += [level for field in operator.fields for level in (each.text for each in field.operators.values())]
     expected += [constraint.text for constraint in operator.constraints]
-    expected += [f"tensor support at feature level {table.level}" for table in operator.support]
+    expected += [f"tensor support at feature level {table.level.text}" for table in operator.support]
     expected += [expression.text for shape in operator.shapes for expression in shape.where.values()]
     expected += [operator.tolerance.judge, *(exception.tolerance.judge for exception in operator.tolerance.exceptions)]
     expected += [accepted.rule for accepted in operator.accepts]

@@ -1,0 +1,1 @@
+"""``dmlcts spec site``: what its pages show, gathered from specs, cases, waivers and runs."""
