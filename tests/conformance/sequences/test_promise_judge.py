@@ -10,7 +10,7 @@ import pytest
 from dmlcts.conformance.backends.backend import CRASHED, BackendFault
 from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.runner.explaining.promises import explain_promises
+from dmlcts.conformance.runner.explaining.beyond.promises import explain_promises
 from dmlcts.conformance.sequences.calls import Call, Reply
 from dmlcts.conformance.sequences.promises.judge import execute_promise, promise_outcome, promise_result
 from dmlcts.conformance.sequences.promises.promise import Expected, Promise, promises
