@@ -16,6 +16,7 @@ import pytest
 from browsers import chromium, needs_browser, playwright
 
 from dmlcts.reports.formats.html import write_html
+from dmlcts.reports.formats.supplement import Nothing
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, WAIVED, ErrorMap, Manifest, Mismatch, Record, Result
 
 Browser, Page, expect = playwright.Browser, playwright.Page, playwright.expect
@@ -33,7 +34,7 @@ MANIFEST = Manifest(
 ERRORS = ErrorMap("OutputTensor", (2, 3, 4), 1, ("000900", "000000"), (20, 3, *[0] * 14), (*[0] * 10, 1, *[0] * 5))
 
 
-class Library:
+class Library(Nothing):
     """A supplement."""
 
     def page(self, operator: str) -> str:

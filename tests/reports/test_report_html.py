@@ -15,6 +15,7 @@ from records import listed_cases
 
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.formats.html import headline, write_html
+from dmlcts.reports.formats.supplement import Nothing
 from dmlcts.reports.record.record import (
     ERROR,
     FAIL,
@@ -171,7 +172,7 @@ def test_every_case_can_be_read_back_from_the_data(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-class Library:
+class Library(Nothing):
     """A supplement that knows everything."""
 
     def page(self, operator: str) -> str:

@@ -46,7 +46,7 @@ def test_a_billion_laughs_are_cut_short(form: str) -> None:
     start = time.process_time()
     with pytest.raises(SpecError, match="more than 100000 values"):
         parse("\n".join(lines))
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 10  # minutes, without the cut
 
 
 # Scalars
