@@ -100,8 +100,8 @@ class _OtherNans(_Rounded):
     """NaNs of an inner result that is computed have other bits."""
 
     def round_otherwise(self, kept: Array) -> Array:
-        """The same numbers, and negative NaNs."""
-        return np.where(np.isnan(kept), np.copysign(kept, -1), kept).astype(kept.dtype)
+        """The same numbers, and NaNs of the other sign."""
+        return np.where(np.isnan(kept), np.negative(kept), kept).astype(kept.dtype)
 
 
 class _Recomputed(ChangedGraph):
