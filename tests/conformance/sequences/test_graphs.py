@@ -226,10 +226,10 @@ def test_a_program_that_performs_no_sequences_is_unsupported(monkeypatch: pytest
 
 def test_what_is_beyond_the_backend_is_unsupported() -> None:
     backend = ReferenceBackend()
-    info = BackendInfo("old", feature_level="1_0")
-    assert graph_outcome(two_nodes(), backend, info).message == "constant nodes need feature level 6_2"
+    old, older = BackendInfo("old", feature_level="6_1"), BackendInfo("older", feature_level="1_0")
+    assert graph_outcome(two_nodes(), backend, old).message == "constant nodes need feature level 6_2"
     plain = graph_of(1, 3, ("ELEMENT_WISE_NEGATE",), "6_1")
-    assert "needs feature level " in graph_outcome(plain, backend, info).message
+    assert "needs feature level " in graph_outcome(plain, backend, older).message
     few = BackendInfo("few", operators=("ELEMENT_WISE_NEGATE",))
     outcome = graph_outcome(two_nodes(), backend, few)
     assert (outcome.status, outcome.message) == (UNSUPPORTED, "node 1 (ELEMENT_WISE_ADD): few does not claim ELEMENT_WISE_ADD")
