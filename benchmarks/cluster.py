@@ -52,8 +52,8 @@ def time_run(*more: str) -> str:
         done = subprocess.run([*command, *more], stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    said = next(line for line in done.stdout.splitlines() if "cases a second" in line)
-    return f"{said}; {processor:.1f} s of processor time in the command and its processes"
+    speed = next(line for line in done.stdout.splitlines() if "cases a second" in line)
+    return f"{speed}; {processor:.1f} s of processor time in the command and its processes"
 
 
 def runs(most: int) -> None:
@@ -65,8 +65,8 @@ def runs(most: int) -> None:
         with cluster(workers) as address:
             time_run("--cluster", address)  # imports, once in each worker
             before = spent()
-            said = time_run("--cluster", address)
-            print(f"{workers} workers: {said}, {spent() - before:.1f} s in scheduler and workers")
+            line = time_run("--cluster", address)
+            print(f"{workers} workers: {line}, {spent() - before:.1f} s in scheduler and workers")
 
 
 def nothing(number: int) -> int:

@@ -25,8 +25,8 @@ def svg_of(graph: Mapping[str, Any], wrong: int | None = None) -> str:
 
 def _text_of(element: Element) -> str:
     name, attributes, *inside = element
-    said = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
-    return f"<{name}{said}>{''.join(escape(each) if isinstance(each, str) else _text_of(each) for each in inside)}</{name}>"
+    written = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{written}>{''.join(escape(each) if isinstance(each, str) else _text_of(each) for each in inside)}</{name}>"
 
 
 def drawing_of(graph: Mapping[str, Any], wrong: int | None = None) -> Element:

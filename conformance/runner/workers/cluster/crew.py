@@ -170,7 +170,7 @@ def connect(cluster: Cluster) -> Iterator[Crew]:
     except ImportError as error:
         raise UsageError(f"--cluster needs dask.distributed ({error}): pip install 'directml-conformance[cluster]'") from None
     for name in ("distributed", "distributed.client", "distributed.core", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what it would print about lost connections is said in our words
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost connection has a message of our own
     try:
         client = Client(cluster.address, timeout=CONNECTING, set_as_default=False)
     except Exception as error:  # of TLS without certificates, dask says a TypeError
