@@ -217,8 +217,9 @@ def _finish(run: _Begun, interrupted: bool, clock: float) -> Record:
     without_case: tuple[str, ...] = ()
     if complete:
         record = complete_record(record, plan)
-        if options.level != SEARCH:  # what a search did not draw says nothing about a waiver
-            without_case = unused_patterns(run.opened.session.waivers, [result.case for result in record.results])
+        if options.level != SEARCH:  # what a search did not draw, or a run of other operators, says nothing about a waiver
+            named = run.opened.selection.operators if options.operators else ()
+            without_case = unused_patterns(run.opened.session.waivers, [result.case for result in record.results], named)
     if options.level == SEARCH and options.corpus:
         write_corpora([run.folder, *map(Path, options.corpus)], run.opened.selection.operators, Path(options.corpus[0]))
     ended = replace(

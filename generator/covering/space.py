@@ -17,7 +17,7 @@ from dmlcts.generator.case.case import OFFSETS, Binding, Case
 from dmlcts.generator.covering.bindings import bind, data_of, is_allowed, offset_of, owned_inputs
 from dmlcts.generator.covering.sizes import drawn_sizes, is_bounded, is_small
 from dmlcts.generator.facts.factor_values import structure_of
-from dmlcts.generator.facts.factors import CLASSES, RESOURCES, USUAL, Model, model_of, short, symbols_of
+from dmlcts.generator.facts.factors import CLASSES, RESOURCES, USUAL, Model, model_of, short
 from dmlcts.generator.facts.tuples import NONE, Row, Values
 from dmlcts.generator.plan.attributes import Combination, NotGenerable, alike, choice_labels, values_within
 from dmlcts.generator.plan.plan import Plan
@@ -27,6 +27,7 @@ from dmlcts.spec.model.desc import OperatorDesc, field_of
 from dmlcts.spec.model.operator import ABSENT, DOCUMENTED, PRESENT
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
+from dmlcts.spec.rules.symbols import symbols_of
 
 _FEW = 4
 """With more tensors, the layouts of two of them occur together in pairs only."""

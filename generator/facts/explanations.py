@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from dmlcts.generator.case.case import ALL, APART, INPUTS, REJECTION, Case
 from dmlcts.generator.facts.comparisons import compare_sizes
 from dmlcts.generator.facts.factor_values import row_of
-from dmlcts.generator.facts.factors import model_of, symbols_of
+from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.plan.attributes import value_text
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.values.layouts import GAPPED, layout_of
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.rules.symbols import symbols_of
 
 Flags = NDArray[np.bool_]
 

@@ -8,26 +8,14 @@ from typing import Any
 
 from dmlcts.generator.case.build import random_data
 from dmlcts.generator.case.case import INPUTS, OFFSETS, Case
-from dmlcts.generator.facts.factors import (
-    ANY,
-    LONG,
-    MANY,
-    MANY_LEAST,
-    NO_LONG,
-    RESOURCES,
-    USUAL,
-    Factor,
-    Model,
-    short,
-    size_class,
-    symbols_of,
-)
+from dmlcts.generator.facts.factors import ANY, LONG, MANY, MANY_LEAST, NO_LONG, RESOURCES, USUAL, Factor, Model, short, size_class
 from dmlcts.generator.facts.tuples import NONE, Row
 from dmlcts.generator.plan.attributes import has_value
 from dmlcts.generator.values.layouts import layout_of
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.expression import Expression
 from dmlcts.spec.model.operator import ABSENT, PRESENT
+from dmlcts.spec.rules.symbols import symbols_of
 
 
 def row_of(model: Model, case: Case, symbols: Mapping[str, Any] | None = None) -> Row:

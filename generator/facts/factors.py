@@ -27,7 +27,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
-from typing import Any
 
 from dmlcts.generator.case.case import ALL, APART, INPUTS, OFFSETS
 from dmlcts.generator.facts.tuples import NONE
@@ -36,11 +35,10 @@ from dmlcts.generator.plan.desc_plan import Attributes, nearest
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.sizes import is_broadcast
 from dmlcts.generator.values.layouts import layouts_of
-from dmlcts.spec.model.desc import OperatorDesc, field_of
+from dmlcts.spec.model.desc import field_of
 from dmlcts.spec.model.expression import Expression, compile_expression
-from dmlcts.spec.model.operator import ABSENT, PRESENT, Operator, Shape
-from dmlcts.spec.rules.rules import named_constants
-from dmlcts.spec.rules.shape import Matching, each_symbol, number, rows_of, size_symbol
+from dmlcts.spec.model.operator import ABSENT, PRESENT, Shape
+from dmlcts.spec.rules.shape import each_symbol, number, size_symbol
 
 CLASSES = ("2-16", "1", "17+")
 """Size classes: less than a vector or a wave of threads, nothing to walk along, and more. The first is the usual one."""
@@ -80,20 +78,6 @@ def _symbols(size: str) -> list[str]:
 def size_class(size: int) -> str:
     """The class of a size."""
     return "1" if size == 1 else "2-16" if size <= 16 else "17+"
-
-
-def symbols_of(operator: Operator, desc: OperatorDesc) -> dict[str, Any]:
-    """The symbols of the shapes that apply to a desc, with the sizes that they stand for in it."""
-    fields = named_constants(operator, desc)
-    found: dict[str, Any] = {}
-    for shape in operator.shapes:
-        if shape.when is None or number(shape.when, fields) is True:
-            matching = Matching(shape, fields)
-            for tensor, row, present in rows_of(shape, desc):
-                matching.meet(tensor, row, present.sizes)
-            matching.settle()
-            found = {**matching.known, **found}
-    return found
 
 
 @cache

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 
 from dmlcts.generator.case.case import OFFSETS, Case
 from dmlcts.generator.facts.factor_values import values_of
-from dmlcts.generator.facts.factors import model_of, symbols_of
+from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.values.layouts import GAPPED, layout_of
 from dmlcts.spec.model.desc import TensorDesc
 from dmlcts.spec.model.operator import ABSENT
+from dmlcts.spec.rules.symbols import symbols_of
 
 Condition = tuple[str, str]
 """What it is about, and its value."""

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from random import Random
 
 from dmlcts.generator.case.case import Case
-from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.random.random_dispatch import LARGEST, Genes, number_of, size_of
+from dmlcts.spec.rules.symbols import symbols_of
 
 LAST = 0.999
 """The number of the largest work, which limits no size."""

@@ -15,11 +15,11 @@ from dmlcts.generator.covering.sizes import is_bounded
 from dmlcts.generator.covering.space import CASE, Combinations, space_of
 from dmlcts.generator.covering.stored import WITH_COSTLY, CoveringArray
 from dmlcts.generator.facts.factor_values import row_of
-from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.facts.tuples import Row, Tuples
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.random.cases import COUNT, cases_by_number
 from dmlcts.generator.random.most_conditions import Budget, choose_dispatches
+from dmlcts.spec.rules.symbols import symbols_of
 
 _BUDGET = 4800 * CASE
 """What those that are chosen cost together at the most, as a number of elements."""

@@ -22,7 +22,7 @@ from dmlcts.generator.case.case import Binding, Case, Data
 from dmlcts.generator.covering.bindings import with_slack
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.facts.factor_values import row_of
-from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
+from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_of
 from dmlcts.generator.facts.tuples import Tuples
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.changed import change_genes
@@ -33,6 +33,7 @@ from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.spec.model.desc import field_of
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.rules.rules import violations
+from dmlcts.spec.rules.symbols import symbols_of
 from dmlcts.spec.writing.files import writing_to
 
 _DIVISIBLE = (12, 24, 36, 48, 60, 120, 180, 240, 360, 720, 840, 1260, 1680, 2520)

@@ -8,11 +8,12 @@ from random import Random
 
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.facts.factor_values import row_of
-from dmlcts.generator.facts.factors import Model, symbols_of
+from dmlcts.generator.facts.factors import Model
 from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.random.changed import LAST, sizes_as_numbers
 from dmlcts.generator.random.fuzz_cases import case_of
 from dmlcts.generator.random.random_dispatch import Genes, number_of, size_of
+from dmlcts.spec.rules.symbols import symbols_of
 
 _SMALL = (2, 3, 4, 5, 7, 8, 9, 16, 17)
 """Sizes that are tried first where 1 will not do."""

@@ -16,11 +16,12 @@ from dmlcts.generator.covering.sizes import is_bounded
 from dmlcts.generator.covering.space import Combinations, space_of
 from dmlcts.generator.covering.stored import STRENGTHS, WITH_COSTLY
 from dmlcts.generator.facts.factor_values import row_of
-from dmlcts.generator.facts.factors import Model, model_of, symbols_of
+from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.facts.tuples import NONE, Row, Tuples
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import select
 from dmlcts.spec.model.operator import MEASURED, Operator
+from dmlcts.spec.rules.symbols import symbols_of
 
 
 @dataclass(frozen=True, slots=True)

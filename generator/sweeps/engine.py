@@ -13,7 +13,7 @@ from math import inf
 
 from dmlcts.generator.case.build import build
 from dmlcts.generator.case.case import Case
-from dmlcts.generator.facts.factors import Model, model_of, symbols_of
+from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.plan.attributes import Combination, NotGenerable
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.sizes import Sizes as Run
@@ -23,6 +23,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
+from dmlcts.spec.rules.symbols import symbols_of
 
 Dimension = tuple[str, int]
 """A symbol of the shapes and, of one that stands for several sizes, the place from the end, else 0."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dmlcts.generator.case.build import build, distinct
 from dmlcts.generator.case.case import Case, is_beyond
-from dmlcts.generator.facts.factors import Model, model_of, symbols_of
+from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.plan.attributes import Combination, NotGenerable
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
@@ -21,6 +21,7 @@ from dmlcts.spec.model.operator import ABSENT, PRESENT
 from dmlcts.spec.reading.loader import load, measured_folder
 from dmlcts.spec.reading.measured import DispatchedKind, kinds_of
 from dmlcts.spec.rules.shape import FAILURES
+from dmlcts.spec.rules.symbols import symbols_of
 from dmlcts.spec.untrusted.desc_json import read_desc
 
 LABEL = "network"

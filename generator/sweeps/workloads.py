@@ -56,12 +56,12 @@ def workload_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def dispatch_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The spec's single dispatches, around which nothing else lies, with data of their own.
+    """The spec's single dispatches, around which nothing else lies: first those with data of their own, whose kind comes before sizes.
 
     Raises:
         NotGenerable: one has a data type that no table gives the first tensor, or breaks a rule, with no type or with the only one it names.
     """
-    for label, single in plan.operator.dispatches.items():
+    for label, single in sorted(plan.operator.dispatches.items(), key=lambda each: not each[1].data):
         if not is_beyond(single.workload.level, most):
             yield from _single(plan, label, single)
 

@@ -29,7 +29,7 @@ not, the failure's message says so:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
@@ -158,10 +158,13 @@ def _date(document: Document, index: int, text: str | None) -> date | None:
     raise document.error(("waivers", index, "expires"), f"must be a date such as 2027-03-01, not {shorten_text(text)!r}")
 
 
-def unused_patterns(waivers: Sequence[Waiver], cases: Iterable[str]) -> tuple[str, ...]:
-    """The patterns that match none of the cases with these ids."""
+def unused_patterns(waivers: Sequence[Waiver], cases: Iterable[str], operators: Collection[str] = ()) -> tuple[str, ...]:
+    """The patterns that match none of the cases with these ids. Those of other operators than ``operators`` are left out, if there are any."""
     ids = list(cases)
-    return tuple(dict.fromkeys(waiver.cases for waiver in waivers if not any(map(waiver.matches, ids))))
+    patterns = dict.fromkeys(waiver.cases for waiver in waivers if not any(map(waiver.matches, ids)))
+    return tuple(
+        each for each in patterns if not operators or any(_matches_glob(name, each.partition("/")[0]) for name in operators)
+    )
 
 
 def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date, ran: Mapping[str, str]) -> Result:

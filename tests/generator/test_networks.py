@@ -9,7 +9,6 @@ import pytest
 
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import selected_cases, selection_of
-from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import network_dispatches, operator_cases, select
 from dmlcts.generator.sweeps import table
@@ -18,6 +17,7 @@ from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.reading.loader import load, measured_folder, operator_names
 from dmlcts.spec.reading.measured import census_networks, kinds_of
 from dmlcts.spec.rules.rules import violations
+from dmlcts.spec.rules.symbols import symbols_of
 from dmlcts.spec.untrusted.desc_json import read_desc
 
 BEYOND_THE_PAGE = "MinMaxDataType=0"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browsers import chromium, needs_browser, playwright
+from browsers import chromium, needs_browser, playwright, windows
 
 from dmlcts.reports.formats.html import write_html
 from dmlcts.reports.formats.supplement import Nothing
@@ -96,23 +96,8 @@ def passing(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Opens an address in a window of its own; afterwards nothing but files was asked for, and no script failed."""
-    asked: list[str] = []
-    contexts = []
-
-    def go(address: str, width: int = 1280, **options: object) -> Page:
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: asked.append(f"error: {error}"))
-        page.goto(address)
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+    with windows(browser) as go:
+        yield go
 
 
 def listed(page: Page, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browsers import chromium, needs_browser, playwright
+from browsers import chromium, needs_browser, playwright, windows
 from records import result, run
 
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, WAIVED, Record, Result
@@ -61,24 +61,15 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
-    """Opens the page at a place; afterwards nothing but files was asked for, and no script failed."""
-    asked: list[str] = []
-    contexts = []
+    """Opens the page at a place."""
+    with windows(browser) as go:
 
-    def go(place: str = "", width: int = 1280, **options: object) -> Page:
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: asked.append(f"error: {error}"))
-        page.goto(address + place)
-        page.wait_for_selector("#filter:not([hidden])")
-        return page
+        def at(place: str = "", *arguments: object, **options: object) -> Page:
+            page = go(address + place, *arguments, **options)
+            page.wait_for_selector("#filter:not([hidden])")
+            return page
 
-    yield go
-    for context in contexts:
-        context.close()
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+        yield at
 
 
 def operators(page: Page) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from browsers import chromium, needs_browser, playwright
+from browsers import chromium, needs_browser, playwright, windows
 from sites import OPERATORS, write_site_of_few
 
 # `expect` and not `wait_for_function`, which evaluates a string: the pages forbid that.
@@ -29,23 +29,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
-    """Opens a page; afterwards nothing but files was asked for, and no script failed."""
-    asked: list[str] = []
-    contexts = []
+    """Opens a page of the site."""
+    with windows(browser) as go:
 
-    def go(place: str = "index.html", width: int = 1280, **options: object) -> Page:
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: asked.append(f"error: {error}"))
-        page.goto(f"{address}/{place}")
-        return page
+        def at(place: str = "index.html", *arguments: object, **options: object) -> Page:
+            return go(f"{address}/{place}", *arguments, **options)
 
-    yield go
-    for context in contexts:
-        context.close()
-    assert [url for url in asked if not url.startswith(("file:", "blob:"))] == []
+        yield at
 
 
 def shown(page: Page) -> list[str]:

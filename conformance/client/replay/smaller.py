@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.client.replay.flow import Step
 from dmlcts.conformance.client.replay.judging import Judged
-from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.sizes import Sizes, solve_sizes
 from dmlcts.reports.record.record import FAIL
@@ -24,6 +23,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
+from dmlcts.spec.rules.symbols import Symbols, cuts
 
 Array = NDArray[Any]
 
@@ -62,29 +62,17 @@ def _is_undefined(judged: Judged, before: Judged) -> bool:
 def _simpler(step: Step) -> Iterator[Step]:
     """The steps that are one cut smaller, the smallest of each symbol first."""
     assert step.desc is not None
-    operator, desc = load(step.desc.type), step.desc
-    try:
-        symbols = symbols_of(operator, desc)
-    except (*FAILURES, KeyError):
-        return
-    for symbol, value in symbols.items():
-        entries = value if isinstance(value, tuple) else (value,)
-        for place, size in enumerate(entries):
-            if not isinstance(size, int) or size < 2:
-                continue
-            for cut in dict.fromkeys((*(small for small in SMALL if small < size), size // 2, 3 * size // 4, size - 1)):
-                sized = (*entries[:place], cut, *entries[place + 1 :])
-                yield from _cut_step(step, {**symbols, symbol: sized if isinstance(value, tuple) else cut})
+    for cut in cuts(load(step.desc.type), step.desc, SMALL):
+        yield from _cut_step(step, cut.symbols)
 
 
-def _cut_step(step: Step, symbols: Mapping[str, Any]) -> Iterator[Step]:
+def _cut_step(step: Step, symbols: Symbols) -> Iterator[Step]:
     """The step with these sizes of symbols, its data taken from the low and from the high end. None where the sizes give no valid desc."""
     assert step.desc is not None
     operator = load(step.desc.type)
     run = next(tensor for _, tensor in step.desc.tensors()).sizes
-    wanted = {name: value for name, value in symbols.items() if isinstance(value, int | tuple)}
     try:
-        desc = _with_sizes(step.desc, solve_sizes(operator, step.desc, run, wanted))
+        desc = _with_sizes(step.desc, solve_sizes(operator, step.desc, run, symbols))
         if desc == step.desc or next(iter(violations(operator, desc)), None):
             return
     except (NotGenerable, KeyError, *FAILURES):

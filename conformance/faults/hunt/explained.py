@@ -17,11 +17,12 @@ from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.generator.case.case import REFERENCE, VALUES, Case
 from dmlcts.generator.facts.explanations import Facts, Flags, facts_of
 from dmlcts.generator.facts.factor_values import row_of
-from dmlcts.generator.facts.factors import Factor, model_of, symbols_of
+from dmlcts.generator.facts.factors import Factor, model_of
 from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.spec.reading.loader import load
+from dmlcts.spec.rules.symbols import symbols_of
 
 FEWEST = 3
 """How many cases must meet a condition at least, and how many must not; also without any one of its parts."""

@@ -13,7 +13,6 @@ from typing import Any
 
 from dmlcts.generator.case.case import Case, Data
 from dmlcts.generator.case.inputs import array
-from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.plan.sizes import Sizes, solve_sizes
@@ -25,6 +24,7 @@ from dmlcts.spec.model.dtypes import array_literal
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
+from dmlcts.spec.rules.symbols import Cut, Symbols, cuts, symbols_of
 
 _SMALL = (1, 2, 3, 4)
 """The sizes that are tried first."""
@@ -50,33 +50,18 @@ def _element_count(graph: Graph) -> int:
     return sum(tensor.count for node in graph.nodes for _, tensor in node.desc.tensors())
 
 
-def _cuts(node: Node) -> Iterator[dict[str, Any]]:
+def _cuts(node: Node) -> Iterator[Symbols]:
     """The symbols of a node's shapes with a smaller size: of one symbol, then of all that have as many."""
-    try:
-        symbols = {
-            name: value
-            for name, value in symbols_of(node.operator, node.desc).items()
-            if isinstance(value, int | tuple) and not isinstance(value, bool)
-        }
-    except (*FAILURES, KeyError):
-        return
-    for symbol, value in symbols.items():
-        entries = value if isinstance(value, tuple) else (value,)
-        for place, size in enumerate(entries):
-            if not isinstance(size, int) or size < 2:
-                continue
-            for cut in dict.fromkeys((*(small for small in _SMALL if small < size), size // 2, size - 1)):
-                sized = (*entries[:place], cut, *entries[place + 1 :])
-                alone = {**symbols, symbol: sized if isinstance(value, tuple) else cut}
-                alike = {name: _cut_at(each, len(entries), place, cut) for name, each in symbols.items()}
-                yield from [alone] if alike == alone else [alone, alike]
+    for cut in cuts(node.operator, node.desc, _SMALL):
+        alike = {name: _cut_at(each, cut) for name, each in cut.symbols.items()}
+        yield from [cut.symbols] if alike == cut.symbols else [cut.symbols, alike]
 
 
-def _cut_at(value: Any, count: int, place: int, cut: int) -> Any:
-    """The value of a symbol, the size at a place of which is at most ``cut`` if it has so many: a reduction's output has most sizes of its input."""
-    if not isinstance(value, tuple) or len(value) != count:
+def _cut_at(value: int | tuple[int, ...], cut: Cut) -> int | tuple[int, ...]:
+    """The value of a symbol, the size at the place of a cut no larger than that, if it has so many: a reduction's output has most sizes of its input."""
+    if not isinstance(value, tuple) or len(value) != cut.count:
         return value
-    return (*value[:place], min(cut, value[place]), *value[place + 1 :])
+    return (*value[: cut.place], min(cut.size, value[cut.place]), *value[cut.place + 1 :])
 
 
 def _resize(graph: Graph, start: int, begun: OperatorDesc, wanted: Mapping[str, Any]) -> Graph | None:

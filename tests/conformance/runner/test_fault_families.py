@@ -13,9 +13,9 @@ from records import run
 
 from dmlcts.conformance.runner.explaining.explain import explain
 from dmlcts.generator.case.case import REFERENCE, VALUES, Case
-from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reports.record.record import FAIL, PASS, Result
+from dmlcts.spec.rules.symbols import symbols_of
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import dmlcts
+from runs import claim, ran, selected
 
 from dmlcts.conformance.backends.backend import BackendFault
 from dmlcts.conformance.backends.reference import ReferenceBackend
@@ -33,7 +33,6 @@ from dmlcts.reports.record.record import (
     WAIVED,
     Record,
     Result,
-    read_record,
 )
 
 FEW = ("-k", "diamond or cast-to-INT32 or random/14 or random/21")
@@ -50,22 +49,8 @@ def wrong_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 WRONG = ("--backend", "inprocess:wrong_in_graphs:Wrong")
 
 
-def selected(*patterns: str, **options: Any) -> list[str]:
-    selection = selection_of(RunOptions(operators=patterns, **options))
-    return [case.id for name in selection.operators for case in selection.work(name)]
-
-
-def ran(out: Path, *arguments: object, code: int) -> Record:
-    assert dmlcts("run", *arguments, "--out", out) == code
-    return read_record(out / "results.jsonl")
-
-
 def statuses(record: Record) -> dict[str, str]:
     return {result.case: result.status for result in record.results}
-
-
-def claim(out: Path) -> Any:
-    return json.loads((out / "claim.json").read_text(encoding="utf-8"))
 
 
 # Which

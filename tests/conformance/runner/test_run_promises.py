@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from commands import dmlcts
+from runs import claim, ran, selected
 
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import selection_of
@@ -16,28 +16,14 @@ from dmlcts.conformance.runner.run import without_calls_of_the_suite
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.sequences.promises.profile import profile_called, read_profile
 from dmlcts.conformance.sequences.promises.promise import promises
-from dmlcts.reports.record.record import API, ERROR, FAIL, NOT_RUN, PASS, PROMISE, UNSUPPORTED, WAIVED, Record, read_record
+from dmlcts.reports.record.record import API, ERROR, FAIL, NOT_RUN, PASS, PROMISE, UNSUPPORTED, WAIVED, Record
 from dmlcts.spec.reading.document import SpecError
 
 NAMES = [promise.name for promise in promises()]
 
 
-def selected(*patterns: str, **options: Any) -> list[str]:
-    selection = selection_of(RunOptions(operators=patterns, **options))
-    return [case.id for name in selection.operators for case in selection.work(name)]
-
-
-def ran(out: Path, *arguments: object, code: int) -> Record:
-    assert dmlcts("run", *arguments, "--out", out) == code
-    return read_record(out / "results.jsonl")
-
-
 def statuses(record: Record) -> dict[str, str]:
     return {result.case.removeprefix("api/"): result.status for result in record.results}
-
-
-def claim(out: Path) -> Any:
-    return json.loads((out / "claim.json").read_text(encoding="utf-8"))
 
 
 # Which

@@ -113,6 +113,16 @@ def test_a_waiver_that_matches_no_case_is_mentioned_and_is_no_error(tmp_path: Pa
     assert "matched no case" not in capsys.readouterr().out
 
 
+def test_waivers_of_operators_that_were_not_asked_for_are_not_mentioned(tmp_path: Path) -> None:
+    files = [
+        waived(tmp_path / f"{number}.yaml", cases)
+        for number, cases in enumerate(("GEMM/*", "ELEMENT_WISE_BIT_XOR/nosuch", "*/nosuch"))
+    ]
+    given = [part for file in files for part in ("--waivers", file)]
+    assert dmlcts("run", "ELEMENT_WISE_BIT_XOR", "--level", "smoke", *given, "--out", tmp_path / "out") == 0
+    assert read_record(tmp_path / "out" / "results.jsonl").manifest.unused_waivers == ("ELEMENT_WISE_BIT_XOR/nosuch", "*/nosuch")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
