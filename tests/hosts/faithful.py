@@ -22,7 +22,11 @@ class Faithful(ArrayBackend):
         return [Reply(unsupported="no promise")] * len(calls) if promise is None else self.replies(promise)
 
     def replies(self, promise: Promise) -> list[Reply]:
-        return [Reply(each.codes[0], each.value, each.removes) for each in promise.expected]
+        supported = {each.refused_unless for each in promise.expected}
+        return [
+            Reply(each.codes[0], True if number in supported else each.value, each.removes)
+            for number, each in enumerate(promise.expected)
+        ]
 
 
 class Refusing(Faithful):
