@@ -12,7 +12,7 @@ A claim covers what ran and no more: a selection, a shard or a list of cases is 
 (operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
 refutes the claim. Level ``smoke`` is a first look, and a random search
 (``fuzz``) has no end: they claim nothing. Neither does a run with kernels that were replaced (``replaced_kernels`` in the details of the
-implementation's description): what ran is not the implementation. Nor does one that leaves out cases as they run the same kernels as before (``left_out``).
+implementation's description): what ran is not the implementation. Nor does one that leaves out cases as they run the same kernels as before, or executes none (``left_out``).
 """
 
 from __future__ import annotations
@@ -181,11 +181,8 @@ def _claim_of(record: Record) -> Claim:
     if manifest.level in _NO_CLAIM:
         statements = [_no_claim(record, counts, waived)]
     else:
-        reason = (
-            (stop(manifest) or "the run did not finish")
-            if unfinished
-            else manifest.left_out or replaced_text(details_of(manifest.backend))
-        )
+        unfinished_text = (stop(manifest) or "the run did not finish") if unfinished else ""
+        reason = manifest.left_out or unfinished_text or replaced_text(details_of(manifest.backend))
         statements = list(_statements(record, reason))
     if untested:
         statements.append(Statement("required", False, "", f"Required, but no case tested it: {', '.join(untested)}.", ()))

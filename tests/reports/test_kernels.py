@@ -10,6 +10,7 @@ from records import result, run
 
 from dmlcts.reports.formats.html import write_html
 from dmlcts.reports.kernels.changes import Changes, changes
+from dmlcts.reports.kernels.known import cases_by_kernel, find_lacking
 from dmlcts.reports.kernels.page import kernels_of_page
 from dmlcts.reports.kernels.richness import curve, richness
 from dmlcts.reports.kernels.table import coverage, coverages, kernels, without_kernel
@@ -43,6 +44,16 @@ def test_a_kernel_as_data_names_its_failures_and_its_only_case() -> None:
     b, _, c = (each.to_json() for each in kernels(RECORD.results))
     assert (b["failing"], b["only"], b["numbers"]["different"]) == (["GEMM/FLOAT16/1", "GEMM/FLOAT16/2"], "", 2)
     assert (c["failing"], c["only"]) == ([], "GEMM/FLOAT16/3")
+
+
+def test_what_others_reach_and_a_record_does_not_is_lacking_with_a_case_that_does() -> None:
+    other = run(ran(7, "a", "d"), ran(8, "d", "e"), ran(9, "x (not created)"), ran(10, "f", operator="CONVOLUTION"))
+    found = find_lacking(RECORD.results, [cases_by_kernel(other.results), {"e": "a/second", "g": "GEMM/FLOAT16/11"}])
+    assert found.reached == 3
+    assert found.lacking == {"d": "GEMM/FLOAT16/7", "e": "GEMM/FLOAT16/8", "f": "CONVOLUTION/FLOAT16/10", "g": "GEMM/FLOAT16/11"}
+    assert found.by_operator() == {"GEMM": ["d", "e", "g"], "CONVOLUTION": ["f"]}
+    assert isclose(found.share, 3 / 7)
+    assert find_lacking(RECORD.results, [cases_by_kernel(RECORD.results)]).to_json() == {"reached": 3, "known": 3, "lacking": {}}
 
 
 def test_cases_without_code_paths_count_for_no_coverage() -> None:

@@ -14,6 +14,7 @@ from dmlcts.conformance.commands.cases.graphs import run_named, search
 from dmlcts.conformance.commands.cases.run import (
     backend_option,
     basis_option,
+    execute_option,
     feature_level_option,
     operator_option,
     operators_argument,
@@ -23,6 +24,7 @@ from dmlcts.conformance.commands.cases.run import (
     run_and_report,
     timeout_option,
     waivers_option,
+    without_executing,
 )
 from dmlcts.conformance.runner.screen.terminal import console
 
@@ -66,6 +68,7 @@ class _Minutes(click.FloatRange):
 @processes_option
 @timeout_option
 @paths_option
+@execute_option
 @waivers_option
 @click.option(
     "--corpus",
@@ -112,7 +115,7 @@ def command(
     way, and is kept as a file in the folder `examples`. Further failures of a known cause are counted, and the search goes round them. After 20 causes
     or 50 failures in a row the search goes on without the operator.
 
-    With --graphs each number is a random graph of 1 to 200 operators (docs/graphs.md), with OPERATOR one of which is in each graph. --maxfail, --basis, --waivers, --corpus and --no-paths have no effect then.
+    With --graphs each number is a random graph of 1 to 200 operators (docs/graphs.md), with OPERATOR one of which is in each graph. --maxfail, --basis, --waivers, --corpus, --no-paths and --no-execute have no effect then.
 
     Ctrl-C ends the search like its minutes: the reports are written, as those of a run, and name operators that it did not reach. A search claims nothing. `dmlcts merge` merges
     searches with different seeds.
@@ -136,6 +139,7 @@ def command(
         raise click.exceptions.Exit(
             search(given["backend"], names, seed, minutes, processes, given["timeout"], Path(out or OUT_OF_GRAPHS), quiet)
         )
+    given |= without_executing(given)
     given["out"] = out or OUT
     options = RunOptions(
         level=SEARCH, seed=str(seed), operators=operators + more_operators, minutes=minutes or 0.0, maxfail=maxfail or 0, **given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,12 +72,22 @@ processes_option = click.option(
     help="number of worker processes; auto is one a core; 0 runs all cases in this one",
     show_default=True,
 )
+NOT_EXECUTED = "nothing was executed"
+"""Why a run with --no-execute claims nothing."""
+
 paths_option = click.option(
     "--no-paths",
     "paths",
     is_flag=True,
     callback=lambda context, option, left_out: not left_out,
     help="do not ask the backend which code paths (kernels) each case runs; see `dmlcts kernels`",
+)
+execute_option = click.option(
+    "--no-execute",
+    "execute",
+    is_flag=True,
+    callback=lambda context, option, left_out: not left_out,
+    help="compile each case and note its kernels, and execute none: fails where the backend refuses one, and claims nothing (docs/kernels.md)",
 )
 timeout_option = click.option(
     "--timeout",
@@ -146,6 +156,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
 @timeout_option
 @paths_option
+@execute_option
 @click.option(
     "--require",
     multiple=True,
@@ -211,6 +222,7 @@ def command(
         given |= chosen
     if changed_since is not None:
         given |= changed_cases(changed_since, RunOptions(operators=operators + more_operators, **given), processes, terminal)
+    given |= without_executing(given)
     by_name = bool(given["cases"] or given["case_files"])
     folder = out or (OUT_OF_CASES if by_name else OUT)
     options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
@@ -282,6 +294,17 @@ def simplest_of(explanations: Sequence[Explanation], backend: str, cluster: Clus
     with connect(cluster) as crew:
         found: list[Explanation] = crew.call(with_simplest, explanations, backend)
         return found
+
+
+def without_executing(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that make a run without --no-execute's dispatches claim nothing. Raises UsageError if it would name no kernels either."""
+    from dmlcts.conformance.runner.planning.options import UsageError
+
+    if given["execute"]:
+        return {}
+    if not given["paths"] or given.get("left_out"):
+        raise UsageError("--no-execute notes kernels of all selected cases: leave out --no-paths and --changed-since")
+    return {"left_out": NOT_EXECUTED}
 
 
 def changed_cases(older: Path, options: RunOptions, processes: int, terminal: Console) -> dict[str, Any]:

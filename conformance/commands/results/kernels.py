@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +19,22 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 20
 """How many operators, and kernels with failures, are listed without --all."""
 
+_FEW = 3
+"""How many kernels that an operator lacks are listed without --all."""
+
 
 @click.command("kernels")
 @click.argument("results", type=click.Path(path_type=Path, exists=True))
 @click.argument("names", nargs=-1, metavar="[KERNEL]...")
 @click.option("--baseline", type=click.Path(path_type=Path, exists=True), metavar="OLD", help="say what changed since an older run")
+@click.option(
+    "--known",
+    "others",
+    type=click.Path(path_type=Path, exists=True),
+    multiple=True,
+    metavar="OTHER",
+    help="say what is lacking of the kernels that this run reaches too, or this folder of `fuzz --corpus`; may be repeated",
+)
 @click.option("--conditions", is_flag=True, help="say which layouts, sizes and types each kernel has met, alone and in pairs")
 @click.option("--all", "every", is_flag=True, help="list every kernel, and every operator")
 @click.option(
@@ -39,6 +50,7 @@ def command(
     results: Path,
     names: tuple[str, ...],
     baseline: Path | None,
+    others: tuple[Path, ...],
     conditions: bool,
     every: bool,
     dump: Path | None,
@@ -53,6 +65,8 @@ def command(
     them, everything about these.
 
     --baseline OLD compares with an older run: which cases run other kernels (another release, driver or compiler), and which failures go with that.
+
+    --known OTHER says which kernels this run lacks of all that it and the OTHERs reach, with a case that reaches each: other levels, searches, devices.
 
     --conditions counts, for each kernel that 10 cases of an operator or more run, the cases of each layout, batch, rest of a size, data type, optional tensor and
     offset, alone and in pairs, and says which are missing that other cases of the operator have. With KERNELs, the whole table of these.
@@ -70,9 +84,14 @@ def command(
     record = read_run(results)
     _need_paths(record, results)
     if baseline is not None:
-        if names or dump or conditions:
-            raise UsageError("--baseline compares whole runs: leave out KERNEL, --dump and --conditions")
+        if names or dump or conditions or others:
+            raise UsageError("--baseline compares whole runs: leave out KERNEL, --dump, --conditions and --known")
         _print_changes(record, baseline, as_json)
+        return
+    if others:
+        if names or dump or conditions:
+            raise UsageError("--known compares whole runs: leave out KERNEL, --dump and --conditions")
+        _print_known(record, others, every, as_json)
         return
     found = kernels(record.results)
     chosen = _chosen(found, names, results)
@@ -206,3 +225,34 @@ def _print_changes(record: Record, baseline: Path, as_json: bool) -> None:
     click.echo(
         f"{sum(len(each.other) for each in found):,} of {cases:,} cases that both runs have run other kernels; {same:,} operators are unchanged"
     )
+
+
+def _print_known(record: Record, others: Sequence[Path], every: bool, as_json: bool) -> None:
+    """What a record lacks of the kernels that it and others reach."""
+    from dmlcts.reports.kernels.known import find_lacking
+
+    found = find_lacking(record.results, map(_reached_by, others))
+    if as_json:
+        print_json(found.to_json())
+        return
+    lacking = list(found.by_operator().items())
+    for operator, labels in lacking if every else lacking[:_MOST_SHOWN]:
+        click.echo(f"{operator}: lacks {len(labels):,}")
+        for label in labels if every else labels[:_FEW]:
+            click.echo(f"  {label}: {found.lacking[label]}")
+    _print_rest(0 if every else len(lacking) - _MOST_SHOWN, "operators")
+    total = found.reached + len(found.lacking)
+    click.echo(f"{found.reached:,} of {total:,} known kernels are reached ({100 * found.share:.1f} %)")
+
+
+def _reached_by(place: Path) -> dict[str, str]:
+    """The kernels that another run, or a corpus, reaches. Raises UsageError if it names none."""
+    from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.conformance.runner.kernels.corpus import is_corpus, kernels_of
+    from dmlcts.reports.kernels.known import cases_by_kernel
+
+    if place.is_dir() and is_corpus(place):
+        return kernels_of(place)
+    record = read_run(place)
+    _need_paths(record, place)
+    return cases_by_kernel(record.results)

@@ -7,18 +7,16 @@ not looked at. What the older run says nothing of is run: cases that it did not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from dmlcts.conformance.backends.backend import Backend, BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.opening import open_backend, separate_process
-from dmlcts.conformance.execution.layout import lay_out
+from dmlcts.conformance.execution.traced import Traced
+from dmlcts.conformance.runner.kernels.compiling import compile_case, is_one_dispatch
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.planning.selection import selection_of
-from dmlcts.generator.case.case import REFERENCE, VALUES, Case
-from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.paths import labels_of
 from dmlcts.reports.record.record import BEYOND_OPERATORS, Record
 from dmlcts.reports.record.verdict import count_of
@@ -75,9 +73,9 @@ def changed_since(
 
 
 @cache
-def backend_of(spec: str) -> Backend:
+def backend_of(spec: str) -> Traced:
     """The backend, in a process of its own, opened once in this process."""
-    return open_backend(separate_process(spec))
+    return Traced(open_backend(separate_process(spec)))
 
 
 def changed_of(task: tuple[str, str, Mapping[str, Labels]]) -> tuple[list[str], int, int]:
@@ -96,19 +94,13 @@ def changed_of(task: tuple[str, str, Mapping[str, Labels]]) -> tuple[list[str], 
 
 
 def _compare_kernels(
-    cases: Iterable[Case], before: Mapping[str, Labels], backend: Backend, timeout: float
+    cases: Iterable[Case], before: Mapping[str, Labels], backend: Traced, timeout: float
 ) -> Iterator[tuple[Case, bool | None]]:
     """Each case, with whether it runs other kernels than before; None where that is not known."""
     for case in cases:
-        if case.id not in before or case.expect not in (REFERENCE, VALUES):
+        if case.id not in before or not is_one_dispatch(case):
             yield case, None
         else:
-            yield case, labels_now(case, backend, timeout) != before[case.id]
-
-
-def labels_now(case: Case, backend: Backend, timeout: float) -> Labels:
-    """The kernels that a case would run; those that it came to where the backend fails or refuses."""
-    dispatch: Dispatch = replace(lay_out(case, inputs(case), {}, timeout).dispatch, paths=[], execute=False)
-    with suppress(Rejected, Unsupported, BackendFault):
-        backend.run(dispatch)
-    return labels_of(tuple(dispatch.paths or ()))
+            backend.begin()
+            compile_case(case, backend, backend.describe(), timeout)
+            yield case, labels_of(backend.first()) != before[case.id]

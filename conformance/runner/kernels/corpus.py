@@ -18,7 +18,7 @@ from random import Random
 
 from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.files import portable
-from dmlcts.reports.record.paths import MORE, Paths
+from dmlcts.reports.record.paths import MORE, Paths, is_created
 from dmlcts.spec.untrusted.files import InputError, parse_json_line
 from dmlcts.spec.writing.files import writing_to
 
@@ -123,6 +123,22 @@ _FADES, _LEAST, _SHARPLY = 0.99, 2, 3
 def read_corpus(folder: Path, operator: str) -> list[Entry]:
     """The entries of an operator in a folder, from all files; none if there are none."""
     return [entry for file in sorted(folder.glob(f"{portable(operator)}.*{ENDING}")) for entry in _read(file)]
+
+
+def is_corpus(folder: Path) -> bool:
+    """Whether a folder is one of ``--corpus``."""
+    return any(folder.glob(f"*{ENDING}"))
+
+
+def kernels_of(folder: Path) -> dict[str, str]:
+    """The kernels that the cases in a folder reach, each with the id of the smallest case that does."""
+    entries = sorted((entry for file in folder.glob(f"*{ENDING}") for entry in _read(file)), key=lambda entry: entry.order)
+    found: dict[str, str] = {}
+    for entry in entries:
+        for label in sorted({label for label, _ in entry.forms}):
+            if is_created(label):
+                found.setdefault(label, entry.case)
+    return found
 
 
 def _read(file: Path) -> Iterator[Entry]:

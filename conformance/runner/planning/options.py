@@ -33,7 +33,7 @@ class RunOptions:
     ``corpus`` are folders of cases that earlier searches kept (conformance/runner/kernels/corpus); the first gets those of this one.
     ``left_out`` says which of the selected cases are not among the named ones; such a run claims nothing.
     ``required`` are requirements as in a manifest (conformance/runner/planning/requirements). ``minutes`` limit a search; 0 means no limit.
-    ``paths`` asks the backend for the code paths of each case.
+    ``paths`` asks the backend for the code paths of each case. Without ``execute``, cases are compiled for them and not executed: nothing is judged, nor claimed.
     ``keep_going`` runs all cases, however many in a row lose the host (conformance/runner/planning/breaker).
     ``today`` is the date by which waivers expire: a backend may change the clock of the process that it is in.
     """
@@ -57,6 +57,7 @@ class RunOptions:
     minutes: float = 0.0
     keep_going: bool = False
     paths: bool = True
+    execute: bool = True
     corpus: tuple[str, ...] = ()
     left_out: str = ""
     today: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())

@@ -28,7 +28,7 @@ from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.fuzz_cases import Place, SeenTriples, find_numbered, fuzz_case, number_in
 from dmlcts.generator.random.reduce import traits_of
 from dmlcts.generator.suite.suite import select
-from dmlcts.reports.record.record import FAILURES, PASS, SEARCH, UNSUPPORTED, WAIVED, Result
+from dmlcts.reports.record.record import FAILURES, NOT_RUN, PASS, SEARCH, UNSUPPORTED, WAIVED, Result
 from dmlcts.spec.model.abi import feature_level
 
 BATCH, EARLIER = 20, 5
@@ -46,7 +46,7 @@ ROUND = 8
 _KEPT, _LEAST_KEPT = 1000, 10
 """So many batches in all have all their results kept, and at least so many of each operator."""
 
-_SAYS_LITTLE = (PASS, UNSUPPORTED)
+_SAYS_LITTLE = (PASS, UNSUPPORTED, NOT_RUN)
 """The results that are not kept of later batches, but counted, as are failures whose cause is known."""
 
 _FAILED = FAILURES | {WAIVED}

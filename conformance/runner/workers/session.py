@@ -20,12 +20,13 @@ from dmlcts.conformance.properties.drawn import execute_drawn
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
 from dmlcts.conformance.runner.folder.journal import EXAMPLES as EXAMPLES_FOLDER
 from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
+from dmlcts.conformance.runner.kernels.compiling import NOT_EXECUTED, compile_case
 from dmlcts.conformance.runner.planning.beyond import Work
 from dmlcts.conformance.runner.planning.options import RunOptions, read_case
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
-from dmlcts.conformance.sequences.graphs.case import execute_graph
-from dmlcts.conformance.sequences.promises.judge import execute_promise
+from dmlcts.conformance.sequences.graphs.case import execute_graph, graph_result
+from dmlcts.conformance.sequences.promises.judge import execute_promise, promise_result
 from dmlcts.conformance.sequences.promises.promise import Promise
 from dmlcts.conformance.sequences.repetition.execute import execute_sequence
 from dmlcts.generator.case.case import AGREEMENT, RELATION, SEQUENCE, Case, to_json
@@ -89,6 +90,8 @@ class Session:
 
     def _execute(self, case: Work, backend: Backend) -> tuple[Result, Cause | None]:
         """The result of a case, and, of a drawn one that failed, the cause."""
+        if not self.options.execute:
+            return self._compile(case, backend), None
         if isinstance(case, Promise):
             return execute_promise(case, backend, self.options.timeout), None
         if isinstance(case, GraphCase):
@@ -101,6 +104,11 @@ class Session:
         if case.expect == SEQUENCE:
             return execute_sequence(case, backend, self.info, self.options.timeout), None
         return execute(case, backend, self.info, self.options.timeout), None
+
+    def _compile(self, case: Work, backend: Backend) -> Result:
+        if isinstance(case, Case):
+            return compile_case(case, backend, self.info, self.options.timeout)
+        return promise_result(case, NOT_EXECUTED) if isinstance(case, Promise) else graph_result(case, NOT_EXECUTED)
 
     def settle(self, result: Result, waivers: Sequence[Waiver] | None = None) -> Result:
         """A result under the run's requirements and waivers (or these), with the command that runs its case again if it did not pass."""

@@ -18,6 +18,7 @@ from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.conformance.runner.kernels import dump
+from dmlcts.conformance.runner.kernels.corpus import Entry, append
 from dmlcts.conformance.runner.kernels.dump import smallest_case, with_dump
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.selection import selected_cases
@@ -98,6 +99,32 @@ def test_as_data_there_is_all(dmlcts: Dmlcts, folder: Path) -> None:
     assert data["total"]["curve"][-1] == [data["total"]["cases"], data["total"]["reached"]]
 
 
+# What others reach
+
+
+def test_what_a_run_lacks_is_listed_by_operator_with_a_case_that_reaches_it(dmlcts: Dmlcts, folder: Path, tmp_path: Path) -> None:
+    corpus = Entry("ELEMENT_WISE_ADD1/search/1", 7, frozenset({("a kernel of a search", 3)}))
+    append(tmp_path, "ELEMENT_WISE_ADD1", "0", corpus)
+    few = tmp_path / "few.jsonl"
+    write_record(record_of(Tiled(), operators=OPERATORS[:1]), few)
+    own = json.loads(dmlcts("kernels", str(few), "--json").output)["total"]["reached"]
+    every = json.loads(dmlcts("kernels", str(folder / "right.jsonl"), "--json").output)["total"]["reached"]
+    done = dmlcts("kernels", str(few), "--known", str(folder / "right.jsonl"), "--known", str(tmp_path))
+    assert done.exit_code == 0
+    first, *_, last = done.output.splitlines()
+    assert first == f"ELEMENT_WISE_ADD1: lacks {every - own + 1}"
+    assert last == f"{own} of {every + 1} known kernels are reached ({100 * own / (every + 1):.1f} %)"
+    data = json.loads(dmlcts("kernels", str(few), "--known", str(tmp_path), "--json").output)
+    assert data == {"reached": own, "known": own + 1, "lacking": {"a kernel of a search": "ELEMENT_WISE_ADD1/search/1"}}
+
+
+def test_a_run_without_code_paths_and_two_questions_at_once_are_refused(dmlcts: Dmlcts, folder: Path) -> None:
+    right = str(folder / "right.jsonl")
+    assert "no result has code paths" in dmlcts("kernels", right, "--known", str(folder / "nothing.jsonl")).output
+    assert dmlcts("kernels", right, "--known", right, "--conditions").exit_code == 2
+    assert dmlcts("kernels", right, "--known", right, "--baseline", right).exit_code == 2
+
+
 # Conditions
 
 
@@ -136,7 +163,7 @@ def test_without_a_kernel_that_many_cases_run_there_are_no_conditions(dmlcts: Dm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--conditions", "--baseline", "core.jsonl"), "leave out KERNEL, --dump and --conditions"),
+        (("--conditions", "--baseline", "core.jsonl"), "leave out KERNEL, --dump, --conditions and --known"),
         (("--conditions", "--dump", "shaders"), "--conditions and --dump exclude each other"),
     ],
 )

@@ -15,8 +15,10 @@ from dmlcts.conformance.backends.backend import Dispatch, Rejected
 from dmlcts.conformance.backends.process.protocol import ProtocolError, answer_views, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
+from dmlcts.conformance.execution.traced import Traced
 from dmlcts.conformance.runner.kernels import changed
-from dmlcts.conformance.runner.kernels.changed import ChangedCases, changed_since, labels_now
+from dmlcts.conformance.runner.kernels.changed import ChangedCases, changed_since
+from dmlcts.conformance.runner.kernels.compiling import compile_case
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
@@ -24,7 +26,8 @@ from dmlcts.generator.case.case import REFERENCE, VALUES
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.reports.claim.claim import claim_of
-from dmlcts.reports.record.record import Record, read_record, write_record
+from dmlcts.reports.record.paths import labels_of
+from dmlcts.reports.record.record import FAIL, Record, read_record, write_record
 from dmlcts.spec.reading.loader import load
 
 OPTIONS = RunOptions(level="smoke", operators=("ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ADD1"))
@@ -96,8 +99,11 @@ class Asked(ReferenceBackend):
 
 def test_kernels_are_asked_for_without_execution_and_whatever_comes_of_it() -> None:
     backend = Asked()
-    assert labels_now(find_case(CASE), backend, 3.0) == ("compiled",)
+    traced = Traced(backend)
+    result = compile_case(find_case(CASE), traced, backend.describe(), 3.0)
+    assert labels_of(traced.first()) == ("compiled",)
     assert backend.executes == [False]
+    assert (result.status, result.message) == (FAIL, "refused at compile: not now")
 
 
 def test_a_host_need_not_return_what_it_did_not_execute() -> None:
