@@ -50,11 +50,15 @@ def command(level: str, graphs: int, count: int, seed: int, as_json: bool, proce
     Exit codes: 0 at least 95 % of the faults that count are found, and nothing that is legal; 1 otherwise; 2 usage error.
     """
     with mapper(processes, cluster) as mapped:
-        hunts = list(track_work(mapped, partial(hunt_graphs, Graphs(level, graphs, seed)), plan_hunts(seed, count)))
+        hunts: list[GraphHunt] = []
+        for hunt in track_work(mapped, partial(hunt_graphs, Graphs(level, graphs, seed)), plan_hunts(seed, count)):
+            hunts.append(hunt)
+            if not as_json:  # as it comes: at level full all of them take an hour
+                _print(hunt)
     if as_json:
         print_json([asdict(hunt) for hunt in hunts])
     else:
-        _print(hunts)
+        _print_sums(hunts)
     raise click.exceptions.Exit(0 if are_enough(hunts) else 1)
 
 
@@ -69,21 +73,26 @@ def are_enough(hunts: Sequence[GraphHunt]) -> bool:
     return bool(faults) and not alarms and sum(not hunt.is_wrong for hunt in faults) >= ENOUGH * len(faults)
 
 
-def _print(hunts: list[GraphHunt]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    for hunt in hunts:
-        colour = "bold red" if hunt.is_wrong else "green"
-        told = (
-            f"found by {hunt.first}"
-            if hunt.first
-            else f"{hunt.shown:,} graphs {'ran' if hunt.is_legal else 'have other bytes'}, none fails"
-            if hunt.shown
-            else "shows in no graph"
-        )
-        console.print(f"[{colour}]{hunt.label}[/], {'legal' if hunt.is_legal else 'a fault'}, {escape(hunt.where)}: {told}")
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _print(hunt: GraphHunt) -> None:
+    colour = "bold red" if hunt.is_wrong else "green"
+    told = (
+        f"found by {hunt.first}"
+        if hunt.first
+        else f"{hunt.shown:,} graphs {'ran' if hunt.is_legal else 'have other bytes'}, none fails"
+        if hunt.shown
+        else "shows in no graph"
+    )
+    _console().print(f"[{colour}]{hunt.label}[/], {'legal' if hunt.is_legal else 'a fault'}, {escape(hunt.where)}: {told}")
+
+
+def _print_sums(hunts: list[GraphHunt]) -> None:
     faults = [hunt for hunt in hunts if not hunt.is_legal and hunt.shown]
     alarms = [hunt for hunt in hunts if hunt.is_legal and hunt.is_wrong]
     legal = sum(hunt.is_legal for hunt in hunts)
-    console.print(
+    _console().print(
         f"{sum(not hunt.is_wrong for hunt in faults)} of {len(faults)} faults are found, and {len(alarms)} of {legal} legal variations are called faults"
     )
