@@ -52,6 +52,7 @@ from dmlcts.conformance.sequences.calls.trying import (
     TryCompile,
     TryDevice,
     TryOperator,
+    TryGraph,
     TryTable,
     TryType,
 )
@@ -350,7 +351,7 @@ CALLS: tuple[type[Call], ...] = (
     *(QueryInterface, AddReference, Release, SetName),
     *(GetDevice, GetParent, SetPrivateData, SetPrivateInterface, GetPrivateData, Meet),
     *(CreateStagingHeap, CreateStagedTable, CopyDescriptors, RecordWithoutHeaps),
-    *(TryDevice, TryOperator, TryType, TryCompile, TryTable, CheckFeature, EvictNothing),
+    *(TryDevice, TryOperator, TryType, TryCompile, TryGraph, TryTable, CheckFeature, EvictNothing),
     *(BindNothing, RecordNothing, SetNoName, CreatePlainResource, CreateOtherList, RemoveParent),
 )
 """Every call."""
@@ -423,6 +424,7 @@ __all__ = [
     "TryCompile",
     "TryDevice",
     "TryOperator",
+    "TryGraph",
     "TryTable",
     "TryType",
     "Wait",

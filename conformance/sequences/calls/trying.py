@@ -92,6 +92,15 @@ class TryTable(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class TryGraph(Call):
+    """As CompileGraph of one operator with an input and an output, but with one pointer null: the ``desc``, ``nodes``, ``input-edges``, ``output-edges``, ``edges`` (of which one is counted), the desc of the ``node``, or its ``operator``; what is made is released at once."""
+
+    operator: int
+    what: str
+    device: int = DEVICE
+
+
+@dataclass(frozen=True, slots=True)
 class EvictNothing(Call):
     """IDMLDevice::Evict or MakeResident, as ``what`` says (``evict``, ``make-resident``), with an array of one null pointer."""
 

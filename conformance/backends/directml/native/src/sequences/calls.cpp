@@ -52,6 +52,7 @@ constexpr Function functions[] = {
     {"try-operator", calls::try_operator},
     {"try-type", calls::try_type},
     {"try-compile", calls::try_compile},
+    {"try-graph", calls::try_graph},
     {"try-table", calls::try_table},
     {"check-feature", calls::check_feature},
     {"evict-nothing", calls::evict_nothing},

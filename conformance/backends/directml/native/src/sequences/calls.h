@@ -62,7 +62,7 @@ Perform create_resource, write, read;
 Perform create_list, record, barrier, close, submit, wait;
 Perform query_interface, add_reference, release, set_name;
 Perform get_device, get_parent, set_private_data, set_private_interface, get_private_data;
-Perform try_device, try_operator, try_type, try_compile, try_table, check_feature, evict_nothing;
+Perform try_device, try_operator, try_type, try_compile, try_graph, try_table, check_feature, evict_nothing;
 Perform bind_nothing, record_nothing, set_no_name, create_plain_resource, create_other_list, remove_parent;
 
 }  // namespace calls

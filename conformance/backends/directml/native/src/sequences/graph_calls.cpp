@@ -98,4 +98,28 @@ Reply compile_graph(Sequence& sequence, const Call& call) {
     return reply_with(sequence, call, code, made, {Kind::compiled, nullptr});
 }
 
+Reply try_graph(Sequence& sequence, const Call& call) {
+    auto* op = sequence.objects.get(number(call.members, "operator"), Kind::op).as<dml::IOperator>();
+    Com<dml::IDevice1> device;
+    if (FAILED(device_of(sequence, call)->QueryInterface(dml::IDevice1::iid, device.out()))) {
+        Reply reply;
+        reply.unsupported = "this DirectML has no IDMLDevice1";
+        return reply;
+    }
+    const std::string& what = json::as_string(json::at(call.members, "what"), "what");
+    const dml::OperatorNodeDesc node{what == "operator" ? nullptr : op, nullptr};
+    const dml::InputEdgeDesc in{0, 0, 0, nullptr};
+    const dml::OutputEdgeDesc out{0, 0, 0, nullptr};
+    const dml::TypedDesc nodes[] = {{dml::node_operator, what == "node" ? nullptr : &node}};
+    const dml::TypedDesc in_edges[] = {{dml::edge_input, &in}}, out_edges[] = {{dml::edge_output, &out}};
+    dml::GraphDesc desc{1, 1, 1, nodes, 1, in_edges, 1, out_edges, 0, nullptr};
+    if (what == "nodes") desc.nodes = nullptr;
+    else if (what == "input-edges") desc.input_edges = nullptr;
+    else if (what == "output-edges") desc.output_edges = nullptr;
+    else if (what == "edges") desc.intermediate_edge_count = 1;
+    else if (what != "desc" && what != "node" && what != "operator") throw json::Error("a graph's desc has no '" + what + "'");
+    Com<dml::ICompiledOperator> made;
+    return {device->CompileGraph(what == "desc" ? nullptr : &desc, 0, dml::ICompiledOperator::iid, made.out())};
+}
+
 }  // namespace sequences::calls
