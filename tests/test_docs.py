@@ -62,6 +62,7 @@ RUN: dict[tuple[str, str], list[str]] = {
     ("docs/sequences.md", "dmlcts run ADD CONVOLUTION -k sequence"): ["-n", "0"],
     ("docs/sequences.md", 'dmlcts run DEV-1 "REC-*" bindings'): ["-n", "0"],
     ("docs/sequences.md", "dmlcts spec list api"): [],
+    ("docs/graphs.md", "dmlcts exec docs/measured/graphs/one-hot-values.json"): [],
     ("docs/graphs.md", "dmlcts show graphs/random/12"): [],
     ("docs/graphs.md", "dmlcts repro graphs/random/12 --out random-12"): [],
     ("docs/sequences.md", "dmlcts spec show REC-4"): [],

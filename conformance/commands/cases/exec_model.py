@@ -11,6 +11,7 @@ import click
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend, separate_process
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.commands.cases.graphs import read_graph_file
 from dmlcts.conformance.commands.common import Seconds, json_option
 from dmlcts.conformance.dxdispatch.contested import SOURCES, ContestedReference
 from dmlcts.conformance.dxdispatch.model_json import UnsupportedOperator, dumps
@@ -18,8 +19,11 @@ from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import ResourceValues, State, StoppedDispatch, Written, save, text, to_json
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.sequences.graphs.execute import run_graph
+from dmlcts.generator.suite.graphs.graph import Graph
 from dmlcts.reports.record.record import ERROR, FAIL, UNSUPPORTED
 from dmlcts.spec.model.operator import DOCUMENTED
+from dmlcts.spec.untrusted.files import parse_json
 from dmlcts.spec.writing.files import writing_to
 
 _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
@@ -45,16 +49,21 @@ _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
 def command(
     model: Path, backend: str, out: Path | None, basis: str | None, timeout: float, read_outside: bool, as_json: bool
 ) -> None:
-    """Runs a model in DxDispatch's JSON form: the format of Microsoft's dxdispatch.exe.
+    """Runs a model in DxDispatch's JSON form, the format of Microsoft's dxdispatch.exe, or a graph as `dmlcts repro` writes it.
 
     Executes its print commands, and at the end prints every tensor that was bound as an output.
-    Files that the model writes go to the --out folder, by default the current one.
+    Files that the model writes go to the --out folder, by default the current one. Of a graph, which that format lacks, its outputs are printed; `dmlcts fuzz --graph FILE` judges it.
 
     \b
     Exit codes: 0 it ran, 1 the backend rejected it, does not support it or failed,
     2 the model is invalid, 3 the backend could not be started.
     """
     report = _Report(as_json)
+    graph = _graph_in(model)
+    if graph is not None:
+        if basis:
+            raise UsageError(f"{model} is a graph, whose answers are those of the documentation: leave out --basis")
+        raise click.exceptions.Exit(_run_graph(graph, model, backend, out, timeout, report))
     try:
         read = read_model(model, read_outside)
     except UnsupportedOperator as error:
@@ -81,6 +90,38 @@ def command(
         resources = {name: state.tensor(name) if name in state.outputs else state.flat(name) for name in read.resources}
         click.echo(dumps({"model": model.as_posix(), "backend": info.name, **report.to_json(resources)}))
     raise click.exceptions.Exit(0 if report.stopped is None else 1)
+
+
+def _graph_in(file: Path) -> Graph | None:
+    """The graph in a file; None if that is no graph, but a model. Raises UsageError for a wrong one."""
+    try:
+        document = parse_json(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None  # who reads a model says what is wrong
+    return read_graph_file(str(file)) if isinstance(document, dict) and "nodes" in document else None
+
+
+def _run_graph(graph: Graph, file: Path, backend: str, out: Path | None, timeout: float, report: _Report) -> int:
+    """Runs a graph as it is, and reports its outputs. Returns the exit code."""
+    opened = open_backend(separate_process(backend))
+    try:
+        info, found = opened.describe(), run_graph(graph, opened, timeout)
+    finally:
+        opened.close()
+    outputs: dict[str, ResourceValues] = {}
+    if isinstance(found, Outcome):
+        report.step(StoppedDispatch("the graph", found))
+    else:
+        if out is not None:
+            with writing_to(out):
+                out.mkdir(parents=True, exist_ok=True)
+        for number, (made, content) in enumerate(zip(graph.outputs, found, strict=True)):
+            name = f"output {number}, {made.tensor} of node {made.node} ({graph.nodes[made.node].desc.type})"
+            outputs[name] = ResourceValues(name, graph.tensor(made).data_type, content, shaped=True)
+            report.output(outputs[name], out)
+    if report.as_json:
+        click.echo(dumps({"graph": file.as_posix(), "backend": info.name, **report.to_json(outputs)}))
+    return 0 if report.stopped is None else 1
 
 
 def _open_backend(name: str, basis: str | None) -> Backend:

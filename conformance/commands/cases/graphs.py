@@ -67,7 +67,7 @@ def run_named(backend: str, named: Sequence[str], operators: Iterable[str], time
 
     names = operators_named(tuple(operators)) if operators else ()
     drawn = {name: match for name in named if (match := _DRAWN.fullmatch(name)) and not Path(name).exists()}
-    graphs = {name: _read(name) for name in named if name not in drawn}
+    graphs = {name: read_graph_file(name) for name in named if name not in drawn}
     opened = open_backend(backend)
     statuses = Counter[str]()
     try:
@@ -85,7 +85,7 @@ def run_named(backend: str, named: Sequence[str], operators: Iterable[str], time
     return exit_code(statuses)
 
 
-def _read(file: str) -> Graph:
+def read_graph_file(file: str) -> Graph:
     """A graph in a file. Raises UsageError."""
     from dmlcts.generator.suite.graphs.graph_json import GraphError, read_graph
     from dmlcts.spec.reading.loader import load

@@ -80,9 +80,17 @@ def values_on(graph: Graph, backend: Backend) -> dict[Made, Array]:
 
 def outputs_on(graph: Graph, backend: Backend) -> list[bytes] | str:
     """The bytes of the outputs of a graph as it is; or what kept it from running."""
-    perform = perform_on(backend)
-    failure, results = _results(script_of(graph, *data_of(graph)), perform) if perform else (Outcome(UNSUPPORTED), [])
-    return failure.message if failure is not None else [content.tobytes() for content in results]
+    results = run_graph(graph, backend)
+    return results.message if isinstance(results, Outcome) else [content.tobytes() for content in results]
+
+
+def run_graph(graph: Graph, backend: Backend, timeout: float | None = None) -> list[Array] | Outcome:
+    """The outputs of a graph as it is, in order, judged by nobody; or the outcome where it did not run. ``timeout`` is in seconds."""
+    perform = perform_on(backend, timeout)
+    if perform is None:
+        return Outcome(UNSUPPORTED, "the backend has no sequences", undeclared=SEQUENCES)
+    failure, results = _results(script_of(graph, *data_of(graph)), perform)
+    return results if failure is None else failure
 
 
 def _with_alone(
