@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, Dispatch
-from dmlcts.reports.record.paths import MOST_PATHS, Paths, code_path
+from dmlcts.reports.record.paths import MOST_PATHS, CodePath, Paths, code_path
 
 
 class Traced:
@@ -26,6 +27,10 @@ class Traced:
             self.backend.run(traced)
         finally:
             self._dispatches.append(_given_paths(traced))
+
+    def note(self, paths: Sequence[CodePath]) -> None:
+        """Notes the code paths of several dispatches that were asked for at once, as in a sequence."""
+        self._dispatches.append(tuple(paths[:MOST_PATHS]))
 
     def close(self) -> None:
         """Closes the backend."""

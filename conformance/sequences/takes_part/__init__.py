@@ -7,9 +7,10 @@ from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.python.in_process import Watched
 from dmlcts.conformance.backends.python.python_host import HostedBackend
 from dmlcts.conformance.execution.traced import Traced
-from dmlcts.conformance.sequences.calls import Perform
+from dmlcts.conformance.sequences.calls import Call, Perform, Reply
 from dmlcts.conformance.sequences.perform import Performer
 from dmlcts.conformance.sequences.takes_part.wire import perform_on_host
+from dmlcts.reports.record.paths import CodePath
 
 
 def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None:
@@ -24,9 +25,30 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
     if own is not None:
         return own
     if isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend):
-        program = whole
-        return (lambda calls: perform_on_host(program, calls, timeout)) if program.protocol > 1 else None
+        return _on_host(whole, _tracing(backend), timeout) if whole.protocol > 1 else None
     return Performer(backend, timeout).perform
+
+
+def _on_host(program: ProcessBackend, traced: Traced | None, timeout: float | None) -> Perform:
+    """What has a program perform a sequence, and notes the code paths that it names."""
+
+    def perform(calls: list[Call]) -> list[Reply]:
+        if traced is None:
+            return perform_on_host(program, calls, timeout)
+        paths: list[CodePath] = []
+        try:
+            return perform_on_host(program, calls, timeout, paths)
+        finally:
+            traced.note(paths)
+
+    return perform
+
+
+def _tracing(backend: Backend) -> Traced | None:
+    """What notes the code paths of a backend, if anything does."""
+    while isinstance(backend, Watched):
+        backend = backend.backend
+    return backend if isinstance(backend, Traced) else None
 
 
 def performs_itself(backend: Backend) -> bool:

@@ -18,10 +18,12 @@ from dmlcts.conformance.backends.process.protocol import (
     check_id,
     frame,
     raise_status,
+    read_paths,
     wire_operator,
 )
 from dmlcts.conformance.sequences.call_json import call_name, write_call
 from dmlcts.conformance.sequences.calls import OK, Call, CheckFeature, CreateResource, Read, Reply, Size, Submit
+from dmlcts.reports.record.paths import CodePath
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.untrusted import sanitize
@@ -51,8 +53,11 @@ UNKNOWN_INTERFACE = "6e6f6e65-0000-4000-8000-000000000000"
 """What is asked for under a name that is no interface: no object has it."""
 
 
-def perform_on_host(backend: ProcessBackend, calls: list[Call], timeout: float | None = None) -> list[Reply]:
-    """The replies of a program that speaks version 2 of the protocol. ``timeout``: in seconds, for each submission.
+def perform_on_host(
+    backend: ProcessBackend, calls: list[Call], timeout: float | None = None, paths: list[CodePath] | None = None
+) -> list[Reply]:
+    """The replies of a program that speaks version 2 of the protocol. ``timeout``: in seconds, for each submission. ``paths`` gets the code paths
+    that ran, whatever becomes of the calls; None where nobody asks.
 
     Raises:
         Unsupported: the host answered so. BackendFault: as ``ProcessBackend.ask``, with the call in which a crash or a hang happened.
@@ -61,8 +66,15 @@ def perform_on_host(backend: ProcessBackend, calls: list[Call], timeout: float |
     answer = Answer(calls)
     submissions = sum(isinstance(call, Submit) for call in calls)
     limit = None if timeout is None else timeout * max(1, submissions)
+
+    def read(header: Header) -> list[Reply]:
+        found = read_paths(header)
+        if paths is not None:
+            paths.extend(found)
+        return answer.replies(header)
+
     try:
-        return backend.ask(lambda number: perform_request(calls, number), answer.places, answer.replies, limit)
+        return backend.ask(lambda number: perform_request(calls, number, paths is not None), answer.places, read, limit)
     except BackendFault as fault:
         if fault.call is None or fault.call >= len(calls):
             raise
@@ -71,10 +83,12 @@ def perform_on_host(backend: ProcessBackend, calls: list[Call], timeout: float |
         raise named from None
 
 
-def perform_request(calls: Sequence[Call], number: int) -> list[bytes | memoryview]:
-    """The request in pieces to be written in order. Raises WireError and KeyError."""
+def perform_request(calls: Sequence[Call], number: int, with_paths: bool = False) -> list[bytes | memoryview]:
+    """The request in pieces to be written in order, which asks for code paths or not. Raises WireError and KeyError."""
     pieces: list[bytes | memoryview] = [data for call in calls for data in bytes_of(call).values()]
-    header = {"request": "perform", "id": number, "calls": [wire_call(call) for call in calls]}
+    header: Header = {"request": "perform", "id": number, "calls": [wire_call(call) for call in calls]}
+    if with_paths:
+        header["paths"] = True
     return [frame(header, sum(map(len, pieces))), *pieces]
 
 

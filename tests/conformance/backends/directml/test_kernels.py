@@ -21,8 +21,12 @@ from dmlcts.conformance.backends.process.protocol import DESCRIBE, Header, frame
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.planning.selection import selected_cases
+from dmlcts.conformance.sequences.call_json import read_calls
+from dmlcts.conformance.sequences.takes_part.wire import perform_request
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.untrusted.desc_json import write_desc
 
 GROUPS = [3, 2, 1]
 METACOMMAND = "metacommand {01234567-89ab-cdef-0123-456789abcdef} Convolution of some driver"
@@ -53,14 +57,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("fake_kernels")
     built = built_fake(folder, "")
 
-    def on_fake(letters: str, *options: str, requests: int = 1, **members: bool) -> tuple[list[Header], str]:
+    def on_fake(
+        letters: str, *options: str, requests: int = 1, asked: list[bytes] | None = None, **members: bool
+    ) -> tuple[list[Header], str]:
         dll = folder / f"{sha256(letters.encode()).hexdigest()}.dll"
         dll.write_bytes(written(built, MODE, f"kernels {letters}"))
-        asked = [run_frame(dispatch(), number + 1, **{"paths": True, **members}) for number in range(requests)]
+        given = asked or [run_frame(dispatch(), number + 1, **{"paths": True, **members}) for number in range(requests)]
         with on_fake_d3d12(dll, options) as command:
-            return answers(command, [frame(DESCRIBE), *asked])
+            return answers(command, [frame(DESCRIBE), *given])
 
     return on_fake
+
+
+def perform_frame(calls: list[dict[str, Any]], number: int, with_paths: bool) -> bytes:
+    return b"".join(perform_request(read_calls(calls, load), number, with_paths))
 
 
 def paths(run: Run, letters: str, requests: int = 1) -> list[list[dict[str, Any]]]:
@@ -116,6 +126,27 @@ def test_an_address_that_is_used_again_has_no_kernel_of_before(run: Run) -> None
 
 def test_what_a_second_device_runs_does_not_count(run: Run) -> None:
     assert paths(run, "2B/2C/A2B.") == [[ran("A")]]
+
+
+def test_a_sequence_has_the_paths_of_all_its_lists_and_those_of_an_initializer_are_marked(run: Run) -> None:
+    calls = [
+        {"call": "create-operator", "makes": 1, "desc": write_desc(dispatch().desc)},
+        {"call": "compile", "makes": 2, "operator": 1},
+        {"call": "create-initializer", "makes": 3, "over": [2]},
+        {"call": "create-table", "makes": 4, "of": 3},
+        {"call": "create-table", "makes": 5, "of": 2},
+        *({"call": "create-list", "makes": number} for number in (6, 7)),
+        {"call": "record", "list": 6, "dispatchable": 3, "table": 4},
+        *({"call": "record", "list": number, "dispatchable": 2, "table": 5} for number in (6, 7)),
+        *({"call": "close", "list": number} for number in (6, 7)),
+        {"call": "submit", "lists": [6, 7]},
+        {"call": "wait"},
+    ]
+    (_, answer, quiet), errors = run("/B./A.", asked=[perform_frame(calls, 1, True), perform_frame(calls, 2, False)])
+    assert [reply for reply in answer["replies"] if reply] == []
+    assert answer["paths"] == [ran("A"), ran("A"), ran("B", " (initialize)")]
+    assert "paths" not in quiet
+    assert errors.count(NO_METHODS_LEFT) == 1
 
 
 def test_a_kernel_that_cannot_be_made_is_named(run: Run) -> None:

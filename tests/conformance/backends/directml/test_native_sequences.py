@@ -153,7 +153,6 @@ def test_a_table_is_staged_and_a_list_records_with_the_heaps_that_it_has(opened:
         *setting_up()[9:],
         {"call": "copy-descriptors", "staging": 8, "heap": 9, "count": 3},
         *({"call": "try-table", "of": 2, "what": what} for what in ("dispatchable", "cpu", "gpu")),
-        *({"call": "try-graph", "operator": 1, "what": what} for what in ("desc", "nodes", "edges", "node", "operator")),
         *({"call": "evict-nothing", "what": what} for what in ("evict", "make-resident")),
         *({**call, "call": "record-without-heaps"} if call["call"] == "record" else call for call in execution()),
     ]

@@ -57,6 +57,9 @@ std::string metacommand_name(ID3D12Device5* device, const GUID& id) {
     return found == descs.end() || !found->Name ? "" : utf8(found->Name);
 }
 
+/// Whether this thread records the work of an initializer: threads of a sequence record at the same time.
+thread_local bool is_initializing = false;
+
 /// A label of at most so many bytes that a mark of initialization fits behind it, and cut between characters of UTF-8.
 std::string cut(std::string label) {
     size_t end = std::min(label.size(), longest_label - 20);
@@ -307,16 +310,19 @@ void Kernels::leave() {
     followed.compare_exchange_strong(own, nullptr);
 }
 
-void Kernels::begin(bool wanted) {
+void Kernels::begin(bool wanted, Lists lists) {
     wanted_ = wanted;
+    every_list_ = lists == Lists::every;
     const hooks::Lock lock(noting_);
     for (std::vector<Path>& part : noted_) part.clear();
     dropped_ = 0;
-    set_ = &unknown;
-    part_ = execution;
+    set_.clear();
+    is_initializing = false;
 }
 
-void Kernels::initializes(bool is) { part_ = is ? initialization : execution; }
+void Kernels::initializes(bool is) { is_initializing = is; }
+
+bool Kernels::follows(void* list) const { return wanted_ && (every_list_ || is_in(list_faces_, list)); }
 
 json::Array Kernels::paths() {
     constexpr const char* marks[parts] = {"", " (initialize)", " (not created)"};
@@ -360,7 +366,7 @@ const std::string* Kernels::label(std::string text) {
 
 void Kernels::created(void* device, const std::string* label, HRESULT result, void** made) {
     if (FAILED(result)) {
-        if (is_in(device_faces_, device)) note(not_created, label, nullptr);
+        if (every_list_ || is_in(device_faces_, device)) note(not_created, label, nullptr);
         return;
     }
     Com<ID3D12Object> object;
@@ -368,12 +374,23 @@ void Kernels::created(void* device, const std::string* label, HRESULT result, vo
     object->SetPrivateData(label_id, sizeof label, &label);
 }
 
+void* Kernels::known_as(void* list) const { return is_in(list_faces_, list) ? nullptr : list; }
+
 void Kernels::sets(void* list, ID3D12Object* pipeline) {
-    if (wanted_ && is_in(list_faces_, list)) set_ = label_of(pipeline);
+    if (!follows(list)) return;
+    const std::string* const label = label_of(pipeline);
+    const hooks::Lock lock(noting_);
+    set_[known_as(list)] = label;
 }
 
 void Kernels::dispatches(void* list, ID3D12Object* metacommand, const Groups* groups) {
-    if (wanted_ && is_in(list_faces_, list)) note(part_, metacommand ? label_of(metacommand) : set_, groups);
+    if (!follows(list)) return;
+    const std::string* label = metacommand ? label_of(metacommand) : &unknown;
+    if (!metacommand) {
+        const hooks::Lock lock(noting_);
+        if (const auto set = set_.find(known_as(list)); set != set_.end()) label = set->second;
+    }
+    note(is_initializing ? initialization : execution, label, groups);
 }
 
 void Kernels::note(Part part, const std::string* label, const Groups* groups) {

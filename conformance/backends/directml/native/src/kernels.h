@@ -16,7 +16,7 @@
 #include "options.h"
 #include "windows_api.h"
 
-/// One in a program. Used by the thread that executes requests; pipelines may be made on any thread meanwhile.
+/// One in a program. Used by the threads that execute requests; pipelines may be made on any thread meanwhile.
 class Kernels {
 public:
     /// Reads what replaces kernels (--replace-kernels), and makes the folder for bytecode (--dump-kernels). Throws protocol::Fault, which
@@ -30,10 +30,13 @@ public:
     /// The classes of the device and of the list have their own methods again.
     void leave();
 
-    /// A request begins: nothing was dispatched yet, and no pipeline is set. What is dispatched is noted only if it is wanted.
-    void begin(bool wanted);
+    enum class Lists { own, every };
 
-    /// What is dispatched from now on belongs to initialization, or to execution.
+    /// A request begins: nothing was dispatched yet, and no pipeline is set. What is dispatched is noted only if it is wanted, and recorded by the list
+    /// that is followed, or by any list of its class.
+    void begin(bool wanted, Lists lists = Lists::own);
+
+    /// What this thread dispatches from now on belongs to initialization, or to execution.
     void initializes(bool is);
 
     /// What was dispatched since `begin` as the protocol's `paths`: execution, then initialization, then kernels that were not created.
@@ -69,17 +72,19 @@ private:
     };
     enum Part { execution, initialization, not_created, parts };
 
+    bool follows(void* list) const;
+    /// The same for all interfaces of the list that is followed.
+    void* known_as(void* list) const;
     void note(Part part, const std::string* label, const Groups* groups);
     void dump(const std::string& digest, const D3D12_SHADER_BYTECODE& bytecode);
 
     std::map<std::string, std::string> replacements_;  // digest -> bytecode
     std::wstring dump_folder_;
     std::vector<void*> device_faces_, list_faces_;  // each object as the interfaces that it is known by
-    const std::string* set_ = nullptr;              // the label of the pipeline that is set
-    std::atomic<bool> wanted_{false};
-    Part part_ = execution;
+    std::atomic<bool> wanted_{false}, every_list_{false};
+    std::map<void*, const std::string*> set_;  // by list, the label of the pipeline that is set
     std::vector<Path> noted_[parts];
     uint64_t dropped_ = 0;                  // beyond what an answer may have
     std::set<std::string> labels_, dumped_;  // whose elements stay where they are
-    SRWLOCK noting_ = SRWLOCK_INIT;         // of all from noted_ on
+    SRWLOCK noting_ = SRWLOCK_INIT;         // of all from set_ on
 };

@@ -97,11 +97,14 @@ private:
     void perform(const json::Value& header, const json::Value& id) {
         read_contents(sequences::payload_of(header), "calls");
         streams_.executes(id);
-        const std::vector<sequences::Reply> replies = sequences::perform(device(), header, contents_.data());
+        DirectMlDevice& device = this->device();
+        wants_paths_ = protocol::wants_paths(header);
+        kernels_.begin(wants_paths_, Kernels::Lists::every);
+        const std::vector<sequences::Reply> replies = sequences::perform(device, header, contents_.data(), kernels_);
         ++executed_;
         std::vector<protocol::Piece> pieces;
         for (const sequences::Reply& reply : replies) pieces.push_back({reply.bytes.data(), reply.bytes.size()});
-        streams_.write(json::Object{{"status", "ok"}, {"id", id}, {"replies", sequences::as_json(replies)}}, pieces);
+        streams_.write(with_paths({{"status", "ok"}, {"id", id}, {"replies", sequences::as_json(replies)}}), pieces);
     }
 
     void run(const json::Value& header, const json::Value& id, Stopwatch& watch) {

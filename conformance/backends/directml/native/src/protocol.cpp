@@ -182,6 +182,11 @@ void Streams::put_frame(const json::Value& header, const std::vector<Piece>& pay
     if (std::fflush(out_) != 0) throw StreamError("standard output was closed");
 }
 
+bool wants_paths(const json::Value& header) {
+    const json::Value* given = json::find(header, "paths");
+    return given && json::as<bool>(*given, "paths", "true or false");
+}
+
 RunRequest::RunRequest(const json::Value& header) : flags(0) {
     constexpr uint64_t most = uint64_t{1} << 40;  // so that no sum below overflows
     for (const json::Value& resource : json::as_array(json::at(header, "resources"), "resources")) {
@@ -200,7 +205,7 @@ RunRequest::RunRequest(const json::Value& header) : flags(0) {
         bindings.push_back(std::move(binding));
     }
     if (const json::Value* given = json::find(header, "flags")) flags = static_cast<uint32_t>(json::as_uint(*given, "flags", UINT32_MAX));
-    if (const json::Value* given = json::find(header, "paths")) paths = json::as<bool>(*given, "paths", "true or false");
+    paths = wants_paths(header);
     if (const json::Value* given = json::find(header, "execute")) execute = json::as<bool>(*given, "execute", "true or false");
 }
 

@@ -87,6 +87,9 @@ struct Binding {
     uint64_t offset, size;
 };
 
+/// Whether the answer to a request is to say what ran. Throws json::Error.
+bool wants_paths(const json::Value& header);
+
 /// A request to run, without its desc, which is the header itself, and without the resources' contents, which are the payload.
 struct RunRequest {
     std::vector<uint64_t> resources;  // sizes in bytes

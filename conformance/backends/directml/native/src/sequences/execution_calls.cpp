@@ -94,7 +94,9 @@ Reply record_into(Sequence& sequence, const Call& call, bool sets_heaps) {
         list.descriptors = table.descriptors;
         commands->SetDescriptorHeaps(1, &list.descriptors);
     }
+    sequence.kernels.initializes(dispatchable.kind == Kind::initializer);
     recorder->RecordDispatch(commands, dispatchable.as<dml::IDispatchable>(), table.as<dml::IBindingTable>());
+    sequence.kernels.initializes(false);
     return {};
 }
 

@@ -44,8 +44,8 @@ std::string thread_of(const json::Value& call) {
 
 class Performance {
 public:
-    Performance(DirectMlDevice& device, const json::Array& calls, const uint8_t* contents)
-        : sequence_(device), calls_(calls), replies_(calls.size()) {
+    Performance(DirectMlDevice& device, const json::Array& calls, const uint8_t* contents, Kernels& kernels)
+        : sequence_(device, kernels), calls_(calls), replies_(calls.size()) {
         for (const json::Value& call : calls) {
             bytes_.push_back(contents);
             contents += count_bytes(call);
@@ -173,8 +173,8 @@ uint64_t payload_of(const json::Value& header) {
     return total;
 }
 
-std::vector<Reply> perform(DirectMlDevice& device, const json::Value& header, const uint8_t* contents) {
-    return Performance(device, calls_of(header), contents).perform();
+std::vector<Reply> perform(DirectMlDevice& device, const json::Value& header, const uint8_t* contents, Kernels& kernels) {
+    return Performance(device, calls_of(header), contents, kernels).perform();
 }
 
 json::Array as_json(const std::vector<Reply>& replies) {

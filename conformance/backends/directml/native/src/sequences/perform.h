@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "directml_device.h"
+#include "kernels.h"
 #include "sequences/objects.h"
 
 namespace sequences {
@@ -12,7 +13,7 @@ namespace sequences {
 uint64_t payload_of(const json::Value& header);
 
 /// Performs the calls of a request, whose bytes are `contents`: a reply for each. Throws json::Error and protocol::Fault, which name the call.
-std::vector<Reply> perform(DirectMlDevice& device, const json::Value& header, const uint8_t* contents);
+std::vector<Reply> perform(DirectMlDevice& device, const json::Value& header, const uint8_t* contents, Kernels& kernels);
 
 /// The replies as the protocol has them.
 json::Array as_json(const std::vector<Reply>& replies);

@@ -14,7 +14,7 @@ uint64_t begun = 0;
 
 }  // namespace
 
-Sequence::Sequence(DirectMlDevice& device) : serial(++begun), memory(device.d3d12()), host_(device) {
+Sequence::Sequence(DirectMlDevice& device, Kernels& seen) : serial(++begun), kernels(seen), memory(device.d3d12()), host_(device) {
     // The host's own heap first: a new one costs a hundred milliseconds under vkd3d.
     ID3D12DescriptorHeap* own = d3d12().descriptors(block_size);
     own->AddRef();

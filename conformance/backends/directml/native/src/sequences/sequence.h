@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "directml_device.h"
+#include "kernels.h"
 #include "sequences/memory.h"
 #include "sequences/objects.h"
 
@@ -21,7 +22,7 @@ struct Descriptors {
 class Sequence {
 public:
     /// The device must outlive it. Throws protocol::Fault.
-    explicit Sequence(DirectMlDevice& device);
+    Sequence(DirectMlDevice& device, Kernels& kernels);
     ~Sequence();
     Sequence(const Sequence&) = delete;
     Sequence& operator=(const Sequence&) = delete;
@@ -30,6 +31,7 @@ public:
     D3d12Device& d3d12() { return host_.d3d12(); }
 
     const uint64_t serial;  // of this sequence, in this process
+    Kernels& kernels;       // sees what the lists of this sequence record
     Objects objects;
 
     // What follows is for one thread at a time: whoever uses it holds this lock.
