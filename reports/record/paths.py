@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from math import prod
 from operator import index
 from typing import Any, NamedTuple, TypeVar
 
@@ -47,9 +48,18 @@ Paths = tuple[CodePath, ...]
 """What a case ran, in order of dispatch."""
 
 
+Form = tuple[str, int]
+"""A kernel's label, and the bits of the number of its groups."""
+
+
 def labels_of(paths: Paths) -> tuple[str, ...]:
     """The labels of code paths, each once, in their order."""
     return tuple(dict.fromkeys(path.label for path in paths if path.label != MORE))
+
+
+def forms_of(paths: Paths) -> frozenset[Form]:
+    """The forms in which a case ran its kernels."""
+    return frozenset((path.label, prod(path.numbers).bit_length() if path.numbers else 0) for path in paths if path.label != MORE)
 
 
 def is_created(label: str) -> bool:

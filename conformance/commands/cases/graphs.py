@@ -16,6 +16,7 @@ from dmlcts.conformance.runner.planning.options import UsageError
 
 if TYPE_CHECKING:
     from dmlcts.conformance.backends.backend import BackendInfo
+    from dmlcts.conformance.sequences.graphs.search import Tally
     from dmlcts.generator.suite.graphs.graph import Graph
 
 OUT = "results-graphs"
@@ -23,8 +24,8 @@ OUT = "results-graphs"
 
 _FOREVER = 10.0**9
 
-_DRAWN = re.compile(r"(\d{1,10})-(\d{1,10})")
-"""The seed and number of a random graph."""
+_DRAWN = re.compile(r"(\d{1,10})-(\d{1,10})(?:-(\d{1,10}))?")
+"""The seed and number of a random graph, and the number of a change."""
 
 
 def search(
@@ -33,7 +34,6 @@ def search(
     """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
     from dmlcts.conformance.runner.planning.selection import operators_named
     from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, rank_causes, search_graphs, write_results
-    from dmlcts.conformance.sequences.graphs.search import Tally
 
     if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
         raise UsageError(f"{out} holds other files; name an empty folder with --out")
@@ -42,12 +42,12 @@ def search(
     def progress(info: BackendInfo, found: Tally) -> None:
         write_results(info, seed, found, False, out)  # so that a search that is killed leaves what it found
         if not quiet:
-            click.echo(_line(found.graphs, found.statuses))
+            click.echo(_line(found))
 
     until = monotonic() + (minutes * 60 if minutes else _FOREVER)
     info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress)
     write_results(info, seed, found, complete, out)
-    click.echo(_line(found.graphs, found.statuses))
+    click.echo(_line(found))
     for cause in rank_causes(found):
         first = "".join(f"\n        {failure.label}: {failure.message}" for failure in cause.failures[:1])
         click.echo(f"{len(cause.labels):6,}  {cause.title}{first}")
@@ -74,8 +74,8 @@ def run_named(backend: str, named: Sequence[str], operators: Iterable[str], time
         info = opened.describe()
         for name in named:
             if name in drawn:
-                seed, number = map(int, drawn[name].groups())
-                graphs[name] = graph_of(seed, number, names, info.feature_level, info.operators)
+                seed, number, *change = (int(each) for each in drawn[name].groups() if each)
+                graphs[name] = graph_of(seed, number, names, info.feature_level, info.operators, *change)
             graph = graphs[name]
             outcome = graph_outcome(graph, opened, info, timeout)
             statuses[outcome.status] += 1
@@ -103,5 +103,7 @@ def exit_code(statuses: Mapping[str, int]) -> int:
     return 4 if statuses.get("unsupported") else 0
 
 
-def _line(graphs: int, statuses: Mapping[str, int]) -> str:
-    return f"{graphs:,} graphs: " + (", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items())) or "none ran")
+def _line(found: Tally) -> str:
+    statuses = ", ".join(f"{count:,} {status}" for status, count in sorted(found.statuses.items())) or "none ran"
+    kernels = f"; {found.reached.kernels:,} kernels" if found.reached.forms else ""
+    return f"{found.graphs:,} graphs: {statuses}{kernels}"

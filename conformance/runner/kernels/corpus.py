@@ -12,21 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from random import Random
 
 from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.files import portable
-from dmlcts.reports.record.paths import MORE, Paths, is_created
+from dmlcts.reports.record.paths import Form, Paths, forms_of, is_created
 from dmlcts.spec.untrusted.files import InputError, parse_json_line
 from dmlcts.spec.writing.files import writing_to
 
 ENDING = ".corpus"
 """The end of the names of files."""
-
-Form = tuple[str, int]
-"""A kernel's label, and the bits of the number of its groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +41,6 @@ class Entry:
     def to_json(self) -> dict[str, object]:
         """As data."""
         return {"case": self.case, "size": self.size, "forms": sorted(self.forms)}
-
-
-def forms_of(paths: Paths) -> frozenset[Form]:
-    """The forms in which a case ran its kernels."""
-    return frozenset((path.label, prod(path.numbers).bit_length() if path.numbers else 0) for path in paths if path.label != MORE)
 
 
 def entry_of(case: Case, paths: Paths) -> Entry:

@@ -15,6 +15,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.sequences.graphs.reached import Reached
 from dmlcts.conformance.sequences.graphs.search import BY_ITSELF, Cause, Tally, search
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.reports.formats.graphs import write_page
@@ -49,7 +50,7 @@ def search_graphs(
                     progress(info, found)
             else:
                 for part in parts:
-                    found.add(search(backend, info, seed, iter(part), names, until, timeout, found.causes))
+                    found.add(search(backend, info, seed, iter(part), names, until, timeout, found.causes, found.reached))
                     progress(info, found)
                     if monotonic() > until:
                         break
@@ -85,7 +86,11 @@ def _in_processes(
         running: set[Future[Tally]] = set()
         while True:
             while len(running) < processes and monotonic() < until and (part := next(parts, None)) is not None:
-                running.add(pool.submit(_search_part, spec, seed, part, tuple(names), until - monotonic(), timeout, found.causes))
+                running.add(
+                    pool.submit(
+                        _search_part, spec, seed, part, tuple(names), until - monotonic(), timeout, found.causes, found.reached
+                    )
+                )
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -94,12 +99,19 @@ def _in_processes(
 
 
 def _search_part(
-    spec: str, seed: int, part: range, names: Sequence[str], seconds: float, timeout: float, known: Sequence[Cause]
+    spec: str,
+    seed: int,
+    part: range,
+    names: Sequence[str],
+    seconds: float,
+    timeout: float,
+    known: Sequence[Cause],
+    reached: Reached,
 ) -> Tally:
     """One part, in a process of its own."""
     backend = open_backend(spec)
     try:
-        return search(backend, backend.describe(), seed, iter(part), names, monotonic() + seconds, timeout, known)
+        return search(backend, backend.describe(), seed, iter(part), names, monotonic() + seconds, timeout, known, reached)
     finally:
         backend.close()
 
@@ -119,6 +131,7 @@ def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, ou
         "graphs": found.graphs,
         "passed_nodes": found.passed_nodes,
         "judged": found.judged,
+        "kernels": found.reached.kernels,
         "statuses": dict(sorted(found.statuses.items())),
         "causes": {cause.title: cause.labels for cause in causes if not cause.symptom.endswith(BY_ITSELF)},
         "operators": {cause.title: cause.labels for cause in causes if cause.symptom.endswith(BY_ITSELF)},

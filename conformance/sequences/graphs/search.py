@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.outcome import Outcome
+from dmlcts.conformance.execution.traced import Traced
 from dmlcts.conformance.sequences.graphs.execute import graph_outcome, values_on
+from dmlcts.conformance.sequences.graphs.reached import Reached
 from dmlcts.generator.suite.graphs.draw import draw_graph
 from dmlcts.generator.suite.graphs.families import FAMILIES, TYPES
 from dmlcts.generator.suite.graphs.graph import Graph, Made
 from dmlcts.generator.suite.graphs.graph_json import write_graph
 from dmlcts.generator.suite.graphs.simpler import Ended, simplest, without_nodes
+from dmlcts.reports.record.paths import forms_of
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.model.abi import feature_level
 
@@ -97,6 +100,7 @@ class Tally:
     nodes: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     causes: list[Cause] = field(default_factory=list)
+    reached: Reached = field(default_factory=Reached)
 
     @property
     def symptoms(self) -> Counter[str]:
@@ -118,6 +122,7 @@ class Tally:
         self.judged += other.judged
         for name in ("nodes", "statuses"):
             getattr(self, name).update(getattr(other, name))
+        self.reached.extend(other.reached)
         for cause in other.causes:
             if cause.labels:
                 self.add_failures(cause.symptom, cause.operators, cause.labels, cause.failures)
@@ -137,12 +142,19 @@ def families(level: str) -> list[tuple[str, Graph]]:
     return [(name, graph) for name, graph in every if all(feature_level(node.case.feature_level) <= most for node in graph.nodes)]
 
 
-def graph_of(seed: int, number: int, names: Sequence[str], level: str, among: Sequence[str] = ()) -> Graph:
-    """The graph with this number: the same for the same specs. Of ``names``, one in turn is in it. It has operators of a feature level ``among`` those given."""
+def graph_of(
+    seed: int, number: int, names: Sequence[str], level: str, among: Sequence[str] = (), change: int | None = None
+) -> Graph:
+    """The graph with this number: the same for the same specs. Of ``names``, one in turn is in it. It has operators of a feature level ``among`` those given.
+
+    One with a ``change`` begins as the one without, and ends otherwise.
+    """
     random = Random(f"graph-{seed}-{number}")  # noqa: S311 (reproducible, no secret)
     count = random.choice(_COUNTS)
     first = names[number % len(names)] if names else ""
-    return draw_graph(random, count, first, level=level, among=among)
+    other = Random(f"graph-{seed}-{number}-{change}")  # noqa: S311
+    turn = None if change is None else (other.randrange(count), other)
+    return draw_graph(random, count, first, level=level, among=among, turn=turn)
 
 
 def search(
@@ -154,33 +166,44 @@ def search(
     until: float,
     timeout: float | None = None,
     known: Sequence[Cause] = (),
+    reached: Reached | None = None,
 ) -> Tally:
     """Runs the graphs with these numbers until a time (of ``monotonic``); below 0 are the families, from the last one on.
 
-    ``known`` are the causes that earlier parts of the search found. Raises what is no fault of the backend.
+    ``known`` are the causes that earlier parts of the search found, and ``reached`` the kernels. Where the backend names kernels, graphs that reached a new one
+    are changed, as often as that finds more than drawing. Raises what is no fault of the backend.
     """
     known_families = families(info.feature_level)
     found = Tally(causes=[Cause(each.symptom, each.operators, kept_before=len(each.failures)) for each in known])
-    trial = Trial(backend, info, timeout)
+    known_kernels = reached or Reached()
+    seen = known_kernels.copy()
+    traced = Traced(backend)
+    trial = Trial(traced, info, timeout)
     for number in numbers:
         if monotonic() > until:
             break
         if number < -len(known_families):
             continue
+        parent = seen.parent(seed, number)
         label, graph = (
             known_families[number]
             if number < 0
             else (f"{seed}-{number}", graph_of(seed, number, names, info.feature_level, info.operators))
+            if parent is None
+            else (f"{seed}-{parent}-{number}", graph_of(seed, parent, names, info.feature_level, info.operators, number))
         )
         found.graphs += 1
         found.nodes.update(node.desc.type for node in graph.nodes)
+        traced.begin()
         outcome = trial.outcome(graph)
+        seen.add(forms_of(traced.distinct()), number if parent is None else parent, is_changed=parent is not None)
         if outcome.status == PASS:
             found.passed_nodes += len(graph.nodes)
             found.judged += outcome.evidence["judged"]
         found.statuses[outcome.status] += 1
         if outcome.status not in (PASS, UNSUPPORTED):
             trial.add_failure(found, label, graph, outcome)
+    found.reached = seen.new_since(known_kernels)
     return found
 
 

@@ -25,7 +25,7 @@ def perform_on(backend: Backend, timeout: float | None = None) -> Perform | None
     if own is not None:
         return own
     if isinstance(whole, ProcessBackend) and not isinstance(whole, HostedBackend):
-        return _on_host(whole, _tracing(backend), timeout) if whole.protocol > 1 else None
+        return _on_host(whole, _traced_in(backend), timeout) if whole.protocol > 1 else None
     return Performer(backend, timeout).perform
 
 
@@ -44,7 +44,7 @@ def _on_host(program: ProcessBackend, traced: Traced | None, timeout: float | No
     return perform
 
 
-def _tracing(backend: Backend) -> Traced | None:
+def _traced_in(backend: Backend) -> Traced | None:
     """What notes the code paths of a backend, if anything does."""
     while isinstance(backend, Watched):
         backend = backend.backend

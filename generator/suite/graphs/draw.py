@@ -98,11 +98,18 @@ class _Growing:
 
 
 def draw_graph(
-    random: Random, count: int, wanted: str = "", rates: Rates | None = None, level: str = "6_4", among: Sequence[str] = ()
+    random: Random,
+    count: int,
+    wanted: str = "",
+    rates: Rates | None = None,
+    level: str = "6_4",
+    among: Sequence[str] = (),
+    turn: tuple[int, Random] | None = None,
 ) -> Graph:
     """A random valid graph of so many nodes, of the operators ``among`` those given, or of any. ``level`` is the feature level that it keeps to.
 
-    An operator that is ``wanted`` occurs once at least, at any place, if a node of it can be made there.
+    An operator that is ``wanted`` occurs once at least, at any place, if a node of it can be made there. At a ``turn``, after so many nodes, the
+    graph goes on by other random numbers: it begins as the one without a turn, and ends otherwise.
     """
     growing = _Growing(random, rates or Rates())
     every = [name for name in usable_operators() if not among or name in among]
@@ -110,6 +117,8 @@ def draw_graph(
     for _ in range(_TRIES * count):
         if len(growing.nodes) >= count:
             break
+        if turn and len(growing.nodes) >= turn[0]:
+            growing.random = random = turn[1]
         is_place = len(growing.nodes) >= place
         repeats = bool(growing.nodes) and random.random() < growing.rates.equal
         name = wanted if is_place else random.choice(growing.nodes).desc.type if repeats else random.choice(every)

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from dmlcts.conformance.backends.array_backend import Array
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.runner.kernels.corpus import Corpus, Entry, Guide, append, entry_of, forms_of, read_corpus, write_corpora
+from dmlcts.conformance.runner.kernels.corpus import Corpus, Entry, Guide, append, entry_of, read_corpus, write_corpora
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.screen.progress import Progress
@@ -22,7 +22,7 @@ from dmlcts.conformance.runner.workers import search
 from dmlcts.conformance.runner.workers.search import BATCH, SearchPlan
 from dmlcts.generator.random.fuzz_cases import find_numbered, number_in
 from dmlcts.generator.suite.suite import find_case
-from dmlcts.reports.record.paths import CodePath
+from dmlcts.reports.record.paths import CodePath, forms_of
 from dmlcts.reports.record.record import SEARCH, Record
 from dmlcts.spec.model.desc import OperatorDesc
 
