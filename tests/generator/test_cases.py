@@ -69,7 +69,10 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         # Two sets of A by one of B; at even sizes, in two long dimensions; at uneven ones and in three layouts, both for each choice of types in one;
         # and one operand at the place of both.
         "values": choices * 2 * 1 + 3 * 2 + choices * 2 + (2 + choices) * 2 + choices,
-        "sizes": choices * 2 + 204 + 315,  # large ones, those on which kernels turn, and plain ones
+        "sizes": choices * 2
+        + 204
+        + 315
+        + choices,  # large ones, those on which kernels turn, plain ones, and five dimensions that cannot be joined
         "typical": 79,  # the tile-sized dispatch, with one thing unusual, or two
         "gaps": choices * 3,
         "negative": 282,

@@ -39,18 +39,18 @@ def lines(folder: Path) -> list[str]:
 
 def so_far(folder: Path) -> int:
     """How many results a run has so far."""
-    file = folder / "parts" / "1-ran-cluster.jsonl"
-    return len(file.read_bytes().splitlines()) if file.exists() else 0
+    return sum(len(file.read_bytes().splitlines()) for file in folder.glob("parts/*-ran-cluster.jsonl"))
 
 
 def begun(address: str, out: Path, *more: str) -> subprocess.Popen[str]:
-    """A run on the cluster that has results, and is not at its end."""
+    """A run on the cluster that has results, beyond those that there are already, and is not at its end."""
+    before = so_far(out)
     run = subprocess.Popen(
         [*PROGRAM, "run", *CASES, "--cluster", address, "--out", str(out), *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
         creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
     )  # fmt: skip
-    wait_for(lambda: so_far(out) > 5 or run.poll() is not None)
+    wait_for(lambda: so_far(out) > before + 5 or run.poll() is not None)
     assert run.poll() is None, run.communicate()
     return run
 
@@ -106,7 +106,7 @@ def test_an_interrupted_run_goes_on_and_one_without_its_scheduler_is_no_success(
     run = begun(cluster.address, tmp_path, "--resume")
     cluster.scheduler.kill()
     _, err = run.communicate(timeout=200)
-    assert run.returncode == 3
+    assert run.returncode == 3, err
     assert f"the scheduler {cluster.address} is gone; what has run is kept" in err
     assert not (tmp_path / "results.jsonl").exists()
 

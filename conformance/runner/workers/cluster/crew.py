@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dmlcts.conformance.backends.backend import BackendUnavailable, Elsewhere
 from dmlcts.conformance.runner.planning.options import UsageError
@@ -21,6 +21,8 @@ from dmlcts.conformance.runner.workers.cluster.part import describe_backend
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+T = TypeVar("T")
 
 CONNECTING = 30.0
 """Seconds in which a scheduler must answer."""
@@ -87,7 +89,10 @@ class Crew:
     def check_likeness(self, backend: str = "") -> Likeness:
         """That of this machine, which each worker has too. Raises UsageError for one that is not like it, BackendUnavailable if it cannot tell."""
         here = likeness_here(backend)
-        found = self.client.run(likeness_here, backend, workers=list(self.places()), on_error="return")
+        try:
+            found = self.client.run(likeness_here, backend, workers=list(self.places()), on_error="return")
+        except (OSError, ValueError, RuntimeError):  # whatever dask says of a connection that ends
+            raise self.lost_error() from None
         for address, other in found.items():
             if not isinstance(other, Likeness):
                 raise BackendUnavailable(
@@ -142,11 +147,21 @@ class Crew:
                 self.places()
                 self.next_event(_LOOK / 2)
             try:
-                yield future.result()
+                result = self.ask_for(future.result)
             except KilledWorker as error:
                 raise BackendUnavailable(f"workers of {self.cluster.address} died again and again: {error}") from None
             except FutureCancelledError:
                 raise self.lost_error() from None
+            yield result
+
+    def ask_for(self, get: Callable[[], T]) -> T:
+        """What dask gives of a future that has ended, for which it asks the scheduler. Raises BackendUnavailable if that is gone, and what ``get`` raises."""
+        from distributed.comm.core import CommClosedError
+
+        try:
+            return get()
+        except CommClosedError:
+            raise self.lost_error() from None
 
     def tell(self, function: Callable[..., Any], *arguments: Any, wait: bool) -> list[Any]:
         """Has every worker call a function, at once, whatever else it is at. Returns what those gave that answered; nothing without ``wait``."""

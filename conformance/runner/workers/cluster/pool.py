@@ -183,7 +183,7 @@ class ClusterPool:
         from distributed import KilledWorker
 
         if future.status == "error":
-            error = future.exception()
+            error = self.crew.ask_for(future.exception)
             if isinstance(error, KilledWorker):
                 self._try_again(task)
                 return
@@ -194,7 +194,7 @@ class ClusterPool:
         if future.status != "finished":
             self.again.append(task)  # cancelled: the worker or the scheduler is about to be found gone
             return
-        found: Found = future.result()
+        found: Found = self.crew.ask_for(future.result)
         future.release()
         if not task.indices:
             journal.write_list(self.folder, self.selection.number(task.operator), found.cases)
