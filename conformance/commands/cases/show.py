@@ -122,7 +122,7 @@ def write_session(case: Case, file: Path) -> int:
 def write_sequence(calls: Sequence[Call], file: Path) -> None:
     """Writes what a host of version 2 of the protocol reads in a run of these calls alone. Raises WriteError."""
     with writing_to(file):
-        file.write_bytes(b"".join([frame(DESCRIBE), *perform_request(calls, 1), frame(CLOSE)]))
+        file.write_bytes(b"".join([frame(DESCRIBE), *perform_request(calls, 1, with_paths=True), frame(CLOSE)]))
 
 
 def _show_graph(case: GraphCase, frames: Path | None, as_json: bool) -> None:

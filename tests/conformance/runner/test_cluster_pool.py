@@ -71,6 +71,9 @@ class Crew:
     def check_likeness(self, backend: str) -> Likeness:
         return likeness_here(backend)
 
+    def ask_for(self, get: Callable[[], Any]) -> Any:
+        return get()
+
     def submit(self, place: str, function: Callable[..., Any], run: part.Run, operator: str, *more: Any) -> Future:
         future = Future(lambda: function(run, operator, *more))
         indices = more[0] if more else ()
