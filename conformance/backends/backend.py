@@ -12,7 +12,7 @@ Three exceptions report everything but success: ``Rejected`` (the implementation
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
@@ -156,13 +156,56 @@ class Dispatch:
 
         Raises ValueError for an empty label, or a number that is not an unsigned integer.
         """
-        found = code_path(label, numbers)
-        if self.paths is not None and len(self.paths) < MOST_PATHS:
-            self.paths.append(found)
+        _note_path(self.paths, label, numbers)
+
+    def bound_outputs(self) -> dict[int, str]:
+        """The resources that outputs are bound to, each with an output's name."""
+        return {self.bindings[name].resource: name for name in self.outputs if name in self.bindings}
+
+
+Source = int | tuple[int, str]
+"""What feeds a tensor of a node: the graph's input of this number, or a node and the name of its output, empty for a constant's."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDispatch:
+    """One execution of a compiled graph, for a backend that has ``run_graph``.
+
+    ``nodes`` are operators, each behind those that feed it, and the bytes of constants. ``feeds`` has the source of each input tensor of each node, by
+    name. ``outputs`` are the graph's: a node and the name of its output. ``resources`` are the buffers of the graph's inputs, ``inputs`` of them, and
+    then those of its outputs, changed in place: bytes between elements stay. ``timeout``, ``paths`` and ``execute`` are a Dispatch's.
+    """
+
+    nodes: tuple[OperatorDesc | bytes, ...]
+    feeds: tuple[Mapping[str, Source], ...]
+    outputs: tuple[tuple[int, str], ...]
+    resources: list[Bytes]
+    inputs: int
+    timeout: float | None = None
+    paths: list[CodePath] | None = None
+    execute: bool = True
+
+    def path(self, label: str, *numbers: int) -> None:
+        """Notes a code path that runs, as ``Dispatch.path`` does. Raises ValueError."""
+        _note_path(self.paths, label, numbers)
+
+    def bound_outputs(self) -> dict[int, str]:
+        """The resources of its outputs, each with a name."""
+        return {self.inputs + number: f"{number} of the graph" for number in range(len(self.outputs))}
+
+
+def _note_path(paths: list[CodePath] | None, label: str, numbers: tuple[int, ...]) -> None:
+    found = code_path(label, numbers)
+    if paths is not None and len(paths) < MOST_PATHS:
+        paths.append(found)
 
 
 class Backend(Protocol):
-    """An implementation under test."""
+    """An implementation under test.
+
+    One that compiles graphs of operators may also have ``run_graph(dispatch: GraphDispatch)``, which raises as ``run`` does, and Unsupported for a graph that it
+    does not take as a whole: the suite has its nodes run one after another then.
+    """
 
     def describe(self) -> BackendInfo:
         """The description. Called once, after opening."""
@@ -175,6 +218,14 @@ class Backend(Protocol):
     def close(self) -> None:
         """Releases resources. Called once, at the end."""
         ...
+
+
+def run_graph(backend: Backend, dispatch: GraphDispatch) -> None:
+    """Has a backend execute a graph as a whole. Raises Unsupported where it does not, and what else the backend raises."""
+    whole: Callable[[GraphDispatch], None] | None = getattr(backend, "run_graph", None)
+    if whole is None:
+        raise Unsupported("it runs single dispatches")
+    whole(dispatch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dmlcts.conformance.backends.backend import Backend, BackendInfo, Dispatch
+from dmlcts.conformance.backends.backend import Backend, BackendInfo, Dispatch, GraphDispatch, run_graph
 from dmlcts.reports.record.paths import MOST_PATHS, CodePath, Paths, code_path
 
 
@@ -25,6 +25,14 @@ class Traced:
         traced = replace(dispatch, paths=[])
         try:
             self.backend.run(traced)
+        finally:
+            self._dispatches.append(_given_paths(traced))
+
+    def run_graph(self, dispatch: GraphDispatch) -> None:
+        """Executes a graph as a whole, likewise. Raises as the backend does, and Unsupported where it does not take it."""
+        traced = replace(dispatch, paths=[])
+        try:
+            run_graph(self.backend, traced)
         finally:
             self._dispatches.append(_given_paths(traced))
 
@@ -49,7 +57,7 @@ class Traced:
         return tuple(dict.fromkeys(path for paths in self._dispatches for path in paths))[:MOST_PATHS]
 
 
-def _given_paths(dispatch: Dispatch) -> Paths:
+def _given_paths(dispatch: Dispatch | GraphDispatch) -> Paths:
     """The code paths of a dispatch; none where a backend in this process has put there what is no code path."""
     try:
         return tuple(code_path(label, numbers) for label, numbers in (dispatch.paths or ())[:MOST_PATHS])

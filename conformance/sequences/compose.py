@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch, Rejected
+from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch, GraphDispatch, Rejected, Source
 from dmlcts.conformance.backends.buffers import element_bytes
 from dmlcts.conformance.sequences.calls import CompileGraph
 from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
@@ -59,6 +59,32 @@ class CompiledGraph:
         desc = self.descs[node]
         names = () if desc is None else slots_of(desc, kind)
         return desc.find(names[slot]) if desc is not None and slot < len(names) else None
+
+    def as_dispatch(self, bound: Place, timeout: float | None) -> GraphDispatch | None:
+        """One execution of the graph as a whole, on what is bound; None where a slot is not bound or does not exist. Raises Rejected for a cycle."""
+        order = self.order()
+        at = {node: place for place, node in enumerate(order)}
+        buffers = [bound(name) for kind in ("input", "output") for name in self.slots(kind)]
+        if any(buffer is None for buffer in buffers):
+            return None
+        nodes = [desc if (desc := self.descs[node]) is not None else self.call.nodes[node] for node in order]
+        feeds: list[dict[str, Source]] = [{} for _ in order]
+        outputs: list[tuple[int, str]] = [(0, "")] * self.call.outputs
+        try:
+            for given, node, slot in self.call.input_edges:
+                feeds[at[node]][self.name_of(node, "input", slot)] = given
+            for source, of, node, slot in self.call.edges:
+                feeds[at[node]][self.name_of(node, "input", slot)] = (at[source], self.name_of(source, "output", of))
+            for node, slot, number in self.call.output_edges:
+                outputs[number] = (at[node], self.name_of(node, "output", slot))
+        except IndexError:
+            return None
+        return GraphDispatch(tuple(nodes), tuple(feeds), tuple(outputs), buffers, self.call.inputs, timeout)
+
+    def name_of(self, node: int, kind: str, slot: int) -> str:
+        """The name of the tensor in a slot of a node, empty for a constant's. Raises IndexError where there is none."""
+        desc = self.descs[node]
+        return "" if desc is None else slots_of(desc, kind)[slot]
 
     # Steps that planted faults replace (conformance/faults/beyond/graphs)
 

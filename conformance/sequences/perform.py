@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.backends.backend import Backend, BufferBinding, Bytes, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.backend import Backend, BufferBinding, Bytes, Dispatch, Rejected, Unsupported, run_graph
 from dmlcts.conformance.sequences.calls import (
     DEVICE,
     DIRECT,
@@ -54,7 +54,7 @@ from dmlcts.conformance.sequences.calls import (
     Write,
 )
 from dmlcts.conformance.sequences.calls.slots import is_owned, slots_of
-from dmlcts.conformance.sequences.compose import CompiledGraph
+from dmlcts.conformance.sequences.compose import CompiledGraph, Place
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 _ALIGNMENT = 256
@@ -210,14 +210,30 @@ class Performer:
         self.backend.run(dispatch)
 
     def dispatch_graph(self, graph: CompiledGraph, bound: Bound) -> None:
-        """Executes a compiled graph with what is bound."""
+        """Executes a compiled graph with what is bound: as a whole where the backend takes it so, else node by node."""
         ranges = dict(self.ranges(graph, bound))
 
         def bytes_of(name: str) -> Bytes | None:
             binding = ranges.get(name)
             return None if binding is None else self.memory[binding.resource][binding.offset : binding.offset + binding.size]
 
-        graph.execute(self.backend.run, bytes_of, self.timeout)
+        if not self.run_whole(graph, bytes_of):
+            graph.execute(self.backend.run, bytes_of, self.timeout)
+
+    def run_whole(self, graph: CompiledGraph, bound: Place) -> bool:
+        """Whether the backend executed the graph as a whole. One that does not take it has written nothing."""
+        dispatch = graph.as_dispatch(bound, self.timeout)
+        if dispatch is None:
+            return False
+        targets = dispatch.resources
+        copies = [target.copy() for target in targets]
+        try:
+            run_graph(self.backend, replace(dispatch, resources=list(copies)))
+        except Unsupported:
+            return False
+        for target, copy in zip(targets, copies, strict=True):
+            target[...] = copy
+        return True
 
     def ranges(self, compiled: Executable, bound: Bound) -> Iterator[tuple[str, BufferBinding]]:
         """The bytes of each tensor that has some: bound ones, and owned inputs in persistent memory."""

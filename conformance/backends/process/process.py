@@ -31,6 +31,7 @@ from dmlcts.conformance.backends.backend import (
     BackendInfo,
     BackendUnavailable,
     Dispatch,
+    GraphDispatch,
     Rejected,
     Unsupported,
 )
@@ -141,6 +142,10 @@ class ProcessBackend:
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes a dispatch. Raises as ``ask``, and WireError and KeyError where the desc cannot be sent."""
+        self.send_dispatch(dispatch, lambda number: self._request(dispatch, number))
+
+    def send_dispatch(self, dispatch: Dispatch | GraphDispatch, make: Callable[[int], Pieces]) -> None:
+        """Has the host execute what ``make`` makes a request of. Raises as ``ask``, and what ``make`` raises."""
 
         def read(header: Header) -> None:
             found = read_paths(header)
@@ -149,7 +154,7 @@ class ProcessBackend:
             raise_status(header)
 
         self.ask(
-            lambda number: self._request(dispatch, number),
+            make,
             lambda header, length, number: answer_views(header, length, number, dispatch),
             read,
             dispatch.timeout,

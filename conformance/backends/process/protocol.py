@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.backends.backend import STAGES, BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.backend import STAGES, BackendFault, BackendInfo, Dispatch, GraphDispatch, Rejected, Unsupported
 from dmlcts.reports.record.paths import MOST_PATHS, CodePath, code_path
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, TensorDesc
@@ -272,7 +272,7 @@ def run_request(dispatch: Dispatch, number: int, find: Find) -> list[bytes | mem
     return [frame(header, sum(view.nbytes for view in views)), *views]
 
 
-def answer_views(header: Header, payload_length: int, number: int, dispatch: Dispatch) -> list[memoryview]:
+def answer_views(header: Header, payload_length: int, number: int, dispatch: Dispatch | GraphDispatch) -> list[memoryview]:
     """The destination of the payload of the answer to request ``number``: views of the dispatch's resources. Raises ProtocolError."""
     check_id(header, number)
     views: list[memoryview] = []
@@ -281,7 +281,7 @@ def answer_views(header: Header, payload_length: int, number: int, dispatch: Dis
         count = len(dispatch.resources)
         if not all(type(index) is int and 0 <= index < count for index in returned) or len(set(returned)) != len(returned):
             raise ProtocolError(f"resources must be different integers from 0 to {count - 1}, not {_value_text(returned)}")
-        bound = {dispatch.bindings[name].resource: name for name in dispatch.outputs if name in dispatch.bindings}
+        bound = dispatch.bound_outputs()
         for index in sorted(bound.keys() - set(returned)) if dispatch.execute else ():
             raise ProtocolError(f"the answer lacks resource {index}, to which the output {bound[index]} is bound")
         views = [dispatch.resources[index].data for index in returned]

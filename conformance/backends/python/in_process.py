@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo, BackendUnavailable, Bytes, Dispatch
+from dmlcts.conformance.backends.backend import (
+    Backend,
+    BackendFault,
+    BackendInfo,
+    BackendUnavailable,
+    Bytes,
+    Dispatch,
+    GraphDispatch,
+    run_graph,
+)
 
 _KEPT, _MOST_BYTES = 24, 1 << 17
 """So many resources are looked at again after their dispatch, the latest ones; larger ones are not."""
@@ -30,17 +39,25 @@ class Watched:
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes. Raises BackendFault as well where an earlier dispatch wrote after it had returned."""
-        resources = tuple(dispatch.resources)
+        self.watch(dispatch.resources, dispatch.desc.type, lambda: self.backend.run(dispatch))
+
+    def run_graph(self, dispatch: GraphDispatch) -> None:
+        """Executes a graph, likewise. Raises as ``run``, and Unsupported where the backend does not take it as a whole."""
+        self.watch(dispatch.resources, "a graph", lambda: run_graph(self.backend, dispatch))
+
+    def watch(self, dispatched: Sequence[Bytes], operator: str, execute: Callable[[], None]) -> None:
+        """Executes, and notes what the resources hold then. Raises BackendFault as ``run``."""
+        resources = tuple(dispatched)
         for resource in resources:
             self.past.pop(id(resource), None)  # dxdispatch's models bind a resource many times
         while len(self.past) > _KEPT:
             self._look_back()
         try:
-            self.backend.run(dispatch)
+            execute()
         finally:
             for resource in resources:
                 if resource.nbytes <= _MOST_BYTES:
-                    self.past[id(resource)] = dispatch.desc.type, resource, resource.tobytes()
+                    self.past[id(resource)] = operator, resource, resource.tobytes()
 
     def close(self) -> None:
         """Closes the backend. Raises BackendFault where a dispatch wrote after it had returned."""
@@ -75,10 +92,10 @@ class InProcess(Watched):
         finally:
             self._restore_changes()
 
-    def run(self, dispatch: Dispatch) -> None:
+    def watch(self, dispatched: Sequence[Bytes], operator: str, execute: Callable[[], None]) -> None:
         """Executes. Raises BackendFault as well where the arithmetic was changed, and restores it where the platform can."""
         try:
-            super().run(dispatch)
+            super().watch(dispatched, operator, execute)
         finally:
             if changed := self._restore_changes():
                 raise BackendFault(f"it left the arithmetic of this process changed: {changed}; restore it, or run it as python:")

@@ -13,12 +13,13 @@ import os
 import pickle
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 from threading import Thread
 from time import sleep
 from traceback import format_exception
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,34 +28,27 @@ from dmlcts.conformance.backends.backend import (
     BackendFault,
     BackendInfo,
     BackendUnavailable,
-    BufferBinding,
     Dispatch,
+    GraphDispatch,
     Rejected,
     Unsupported,
+    run_graph,
 )
 from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.process.protocol import Header, ProtocolError, RawStream, frame, read_header
 from dmlcts.conformance.backends.python.in_process import Watched
-from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.untrusted import sanitize
 
 CLOSED = 93
 """The exit code of a child whose backend has closed: one that ends the process in its ``close``, even with success, has not."""
 
 
-class Sent(NamedTuple):
-    """A dispatch without its resources, which follow as bytes."""
-
-    desc: OperatorDesc
-    bindings: dict[str, BufferBinding]
-    outputs: tuple[str, ...]
-    timeout: float | None
-    with_paths: bool
-    execute: bool
-
-
 class HostedBackend(ProcessBackend):
     """A Python class in a child process, which lasts from one dispatch to the next as it would in this process."""
+
+    def run_graph(self, dispatch: GraphDispatch) -> None:
+        """Executes a graph as a whole. Raises as ``run``, and Unsupported where the class does not take it."""
+        self.send_dispatch(dispatch, lambda number: run_request(dispatch, number))
 
 
 def open_hosted(spec: str, shown: str) -> HostedBackend:
@@ -72,13 +66,10 @@ def child_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path))}
 
 
-def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]:
+def run_request(dispatch: Dispatch | GraphDispatch, number: int) -> Sequence[bytes | memoryview]:
     """The run request: a frame with the pickled dispatch and the resources as payload, without a copy."""
-    sent = pickle.dumps(
-        Sent(
-            dispatch.desc, dict(dispatch.bindings), dispatch.outputs, dispatch.timeout, dispatch.paths is not None, dispatch.execute
-        )
-    )
+    plain = replace(dispatch, resources=[], paths=None if dispatch.paths is None else [])
+    sent = pickle.dumps(replace(plain, bindings=dict(plain.bindings)) if isinstance(plain, Dispatch) else plain)
     views = [resource.data for resource in dispatch.resources]
     header = {"request": "run", "id": number, "dispatch": len(sent), "resources": [view.nbytes for view in views]}
     return [frame(header, len(sent) + sum(view.nbytes for view in views)), sent, *views]
@@ -166,16 +157,14 @@ def _describe(spec: str) -> tuple[Backend | None, Header]:
 def _run_request(backend: Backend, header: Header, payload: bytearray) -> list[bytes | memoryview]:
     """The pieces of the answer to a run request: it returns the resources that are bound to outputs or were changed."""
     view = memoryview(payload)
-    sent: Sent = pickle.loads(view[: header["dispatch"]])  # noqa: S301 (the suite sent it)
+    sent: Dispatch | GraphDispatch = pickle.loads(view[: header["dispatch"]])  # noqa: S301 (the suite sent it)
     before, start = [], header["dispatch"]
     for size in header["resources"]:
         before.append(np.frombuffer(view[start : start + size], np.uint8))
         start += size
     resources = [resource.copy() for resource in before]
-    dispatch = Dispatch(
-        sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout, [] if sent.with_paths else None, sent.execute
-    )
-    bound = {sent.bindings[name].resource for name in sent.outputs if name in sent.bindings}
+    dispatch = replace(sent, resources=list(resources))
+    bound = set(sent.bound_outputs())
 
     def returned_resources() -> list[int]:
         """The resources that outputs are bound to, and those that were changed."""
@@ -190,7 +179,10 @@ def _run_request(backend: Backend, header: Header, payload: bytearray) -> list[b
         return {"id": header["id"], **paths}
 
     try:
-        backend.run(dispatch)
+        if isinstance(dispatch, GraphDispatch):
+            run_graph(backend, dispatch)
+        else:
+            backend.run(dispatch)
     except Rejected as error:
         if set(returned_resources()) - bound:
             return [frame({**common_members(), "status": "error", "message": f"rejected ({error}), but it wrote to an input"})]

@@ -21,6 +21,7 @@ from dmlcts.conformance.backends.second_opinions.table import (
     Either,
     EitherNode,
     Node,
+    NodeMapping,
     Several,
     Table,
     choose_mapping,
@@ -113,8 +114,13 @@ class OpinionBackend(ArrayBackend):
         if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
         library = self.library(next(iter(inputs.values())).dtype)
-        scope = way.scope(desc)
         tensors = {tensor: library.tensor(tensor, _input_copy(array, way.bits)) for tensor, array in inputs.items()}
+        values = self.outputs_of(desc, way, tensors, library)
+        return {output: _given_back(library.array(value), desc.tensor(output), way.bits, name) for output, value in values.items()}
+
+    def outputs_of(self, desc: OperatorDesc, way: NodeMapping, inputs: Mapping[str, Any], library: Library) -> dict[str, Any]:
+        """The library's values of the outputs, by tensor, from those of the inputs. Raises Unsupported for what does not map."""
+        table, scope, tensors = self.table, way.scope(desc), dict(inputs)
         before = desc.fields.get("ScaleBias")
         if isinstance(before, ScaleBias):
             scaled = {**scope, "Scale": float32(before.scale), "Bias": float32(before.bias)}
@@ -130,9 +136,9 @@ class OpinionBackend(ArrayBackend):
         if isinstance(after, OperatorDesc):
             ((output, given),) = outputs.items()
             after = after.with_fields(InputTensor=given, OutputTensor=given)  # a fused activation has no tensors of its own
-            activation = choose_mapping(table, after, name)
+            activation = choose_mapping(table, after, self.info.name)
             values[output] = evaluate(activation.nodes[0], activation.scope(after), {"InputTensor": values[output]}, library)
-        return {output: _given_back(library.array(values[output]), given, way.bits, name) for output, given in outputs.items()}
+        return values
 
 
 def _of_output(node: Node, output: str, desc: OperatorDesc) -> Node:

@@ -193,7 +193,13 @@ def test_a_library_answers_as_examples_and_reference_say(library: str, operator:
 
 
 OFF = {
-    "onnxruntime": ["REDUCE/INT32-INT32/4d/SUM", "REDUCE/INT64-INT64/4d/SUM", "FusedActivation=ACTIVATION_SIGMOID"],
+    "onnxruntime": [
+        "REDUCE/INT32-INT32/4d/SUM",
+        "REDUCE/INT64-INT64/4d/SUM",
+        "FusedActivation=ACTIVATION_SIGMOID",
+        "ROI_POOLING/FLOAT32/example/thirteen-bins",  # a bin's end is 13 times 7 / 13 in FLOAT32, which is above 7
+        "MATRIX_MULTIPLY_INTEGER/INT8-UINT8-INT32/4d",  # sums of two products saturate at 16 bits on processors without VNNI
+    ],
     "torch": [],
 }
 """What the libraries get wrong themselves, as docs/second-opinions.md says."""
@@ -380,7 +386,7 @@ def test_a_missing_package_says_how_to_get_it(library: str, monkeypatch: pytest.
     for package in LIBRARIES[library]:
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(BackendUnavailable, match=rf"pip install 'directml-conformance\[{library}\]'"):
-        open_backend(library)
+        open_in_process(library)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
