@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import BackendFault, Bytes, GraphDispatch, Source, Unsupported
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.second_opinions.onnx_session import OPSET, Recorded, make_session
-from dmlcts.conformance.backends.second_opinions.opinion import REFUSALS
+from dmlcts.conformance.backends.second_opinions.opinion import REFUSALS, input_copy
 from dmlcts.conformance.backends.second_opinions.table import DATA_TYPES, NodeMapping, choose_mapping
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -70,7 +70,11 @@ class _Model:
         way = choose_mapping(self.backend.table, desc, "onnxruntime")
         self.refuse(way, desc, feeds)
         self.recorded.dtype = numpy_dtype(next(iter(reads.values())).data_type) if reads else np.dtype(np.float32)
-        values = {name: self.value(source, reads[name]) for name, source in feeds.items()}
+        moved = {desc.tensor(name).data_type for name in outputs}  # the others are indices, where bits count
+        values = {
+            name: self.value(source, reads[name], "" if reads[name].data_type in moved else way.bits)
+            for name, source in feeds.items()
+        }
         for output, value in self.backend.outputs_of(desc, way, values, self.recorded).items():
             tensor = desc.tensor(output)
             self.made[index, output] = self.typed(value, tensor), tensor
@@ -80,9 +84,11 @@ class _Model:
         if not way.refuses:
             return
         arrays = {name: array for name, source in feeds.items() if (array := self.known(source, desc.tensor(name))) is not None}
-        if arrays.keys() != feeds.keys():
-            raise Unsupported(f"{desc.type} depends on numbers that another node gives")
-        if why_not := REFUSALS[way.refuses](desc, arrays):
+        try:
+            why_not = REFUSALS[way.refuses](desc, arrays)
+        except KeyError:
+            why_not = "that depends on numbers which another node gives"
+        if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
 
     def known(self, source: Source, tensor: TensorDesc) -> Array | None:
@@ -92,12 +98,13 @@ class _Model:
         node = self.dispatch.nodes[source[0]]
         return read_tensor(_padded(node, tensor.bytes), tensor) if isinstance(node, bytes) else None
 
-    def value(self, source: Source, tensor: TensorDesc) -> str:
-        """The value that feeds a tensor. Raises Unsupported where ONNX has nothing for the edge."""
+    def value(self, source: Source, tensor: TensorDesc, bits: str) -> str:
+        """The value that feeds a tensor, as integers of these ``bits`` if any. Raises Unsupported where ONNX has nothing for the edge."""
         array = self.known(source, tensor)
         if array is None:
             assert not isinstance(source, int)
             return self.connected(*self.made[source], tensor)
+        array = input_copy(array, bits)
         name = self.recorded.tensor(f"tensor{len(self.recorded.feed)}", array)
         if isinstance(source, int):
             self.inputs[name] = array.dtype

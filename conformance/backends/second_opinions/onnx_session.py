@@ -76,7 +76,7 @@ class Recorded:
         if "." in function:
             return False  # ONNX Runtime's own functions give numbers
         schema = import_module("onnx").defs.get_schema(function, max_inclusive_version=OPSET)
-        return bool(schema.outputs[0].type_str == "tensor(bool)")
+        return set(schema.outputs[0].types) == {"tensor(bool)"}
 
 
 @lru_cache(maxsize=1024)

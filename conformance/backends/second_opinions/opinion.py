@@ -114,7 +114,7 @@ class OpinionBackend(ArrayBackend):
         if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
         library = self.library(next(iter(inputs.values())).dtype)
-        tensors = {tensor: library.tensor(tensor, _input_copy(array, way.bits)) for tensor, array in inputs.items()}
+        tensors = {tensor: library.tensor(tensor, input_copy(array, way.bits)) for tensor, array in inputs.items()}
         values = self.outputs_of(desc, way, tensors, library)
         return {output: _given_back(library.array(value), desc.tensor(output), way.bits, name) for output, value in values.items()}
 
@@ -151,7 +151,7 @@ def _of_output(node: Node, output: str, desc: OperatorDesc) -> Node:
     return replace(node, result=(names.index(output), len(names)))
 
 
-def _input_copy(array: Array, bits: str) -> Array:
+def input_copy(array: Array, bits: str) -> Array:
     """A packed copy of an input, as integers where the operator is about bits."""
     packed = np.array(array, order="C")
     return packed.view(f"{bits[0]}{packed.dtype.itemsize}") if bits else packed
@@ -171,11 +171,11 @@ def _given_back(array: Array, tensor: TensorDesc, bits: str, library: str) -> Ar
     return array
 
 
-def _trapping_divisors(_: OperatorDesc, inputs: Mapping[str, Array]) -> str:
+def _trapping_divisors(desc: OperatorDesc, inputs: Mapping[str, Array]) -> str:
     """Integer quotients that do not exist or overflow: the processor traps, which ends the process."""
-    a, b = inputs["ATensor"], inputs["BTensor"]
-    if a.dtype.kind == "f":
+    if desc.tensor("ATensor").type.is_float:
         return ""
+    a, b = inputs["ATensor"], inputs["BTensor"]
     overflows = a.dtype.kind == "i" and ((a == np.iinfo(a.dtype).min) & (b == -1)).any()
     return "dividing an integer by zero, or the least by -1, is an error or a trap there" if overflows or (b == 0).any() else ""
 
@@ -241,7 +241,7 @@ REFUSALS: dict[str, Callable[[OperatorDesc, Mapping[str, Array]], str]] = {
     "trapping divisors": _trapping_divisors,
     "wide shifts": _wide_shifts,
 }
-"""What ``refuses`` in a table may say: desc and inputs -> why the library must not be given them, empty if it may."""
+"""What ``refuses`` in a table may say: desc and inputs -> why the library must not be given them, empty if it may. Inputs that do not matter may lack."""
 
 
 def packages(spec: str, *names: str) -> list[Any]:
