@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         BackendInfo,
         BufferBinding,
         Dispatch,
+        GraphDispatch,
         Rejected,
         Unsupported,
     )
@@ -30,6 +31,7 @@ __all__ = [
     "BackendInfo",
     "BufferBinding",
     "Dispatch",
+    "GraphDispatch",
     "OperatorDesc",
     "Rejected",
     "TensorDesc",

@@ -7,28 +7,25 @@ the numbers that an earlier node gives (whether an index exists), and what ONNX 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendFault, Bytes, GraphDispatch, Source, Unsupported
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
-from dmlcts.conformance.backends.second_opinions.onnx_session import OPSET, Recorded, make_session
-from dmlcts.conformance.backends.second_opinions.opinion import REFUSALS, input_copy
+from dmlcts.conformance.backends.second_opinions.onnx_session import Recorded, make_session
+from dmlcts.conformance.backends.second_opinions.opinion import REFUSALS, OpinionBackend, input_copy
 from dmlcts.conformance.backends.second_opinions.table import DATA_TYPES, NodeMapping, choose_mapping
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
 
-if TYPE_CHECKING:
-    from dmlcts.conformance.backends.second_opinions.onnxruntime import OnnxRuntimeBackend
-
 Array = NDArray[Any]
 
 
-def run_as_model(backend: OnnxRuntimeBackend, dispatch: GraphDispatch) -> None:
+def run_as_model(backend: OpinionBackend, dispatch: GraphDispatch) -> None:
     """Executes a graph as one model, and writes its outputs.
 
     Raises:
@@ -52,7 +49,7 @@ def run_as_model(backend: OnnxRuntimeBackend, dispatch: GraphDispatch) -> None:
 class _Model:
     """The nodes so far, and the value that each output of the graph's operators has."""
 
-    def __init__(self, backend: OnnxRuntimeBackend, dispatch: GraphDispatch) -> None:
+    def __init__(self, backend: OpinionBackend, dispatch: GraphDispatch) -> None:
         self.backend, self.dispatch = backend, dispatch
         self.recorded = Recorded(np.dtype(np.float32))
         self.inputs: dict[str, np.dtype[Any]] = {}  # those that are no constants
@@ -77,13 +74,15 @@ class _Model:
         }
         for output, value in self.backend.outputs_of(desc, way, values, self.recorded).items():
             tensor = desc.tensor(output)
-            self.made[index, output] = self.typed(value, tensor), tensor
+            self.made[index, output] = self.with_type(value, tensor), tensor
 
     def refuse(self, way: NodeMapping, desc: OperatorDesc, feeds: Mapping[str, Source]) -> None:
         """Raises Unsupported for numbers that the library must not be given, or where another node makes those that decide it."""
         if not way.refuses:
             return
-        arrays = {name: array for name, source in feeds.items() if (array := self.known(source, desc.tensor(name))) is not None}
+        arrays = {
+            name: array for name, source in feeds.items() if (array := self.given_array(source, desc.tensor(name))) is not None
+        }
         try:
             why_not = REFUSALS[way.refuses](desc, arrays)
         except KeyError:
@@ -91,34 +90,34 @@ class _Model:
         if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
 
-    def known(self, source: Source, tensor: TensorDesc) -> Array | None:
+    def given_array(self, source: Source, tensor: TensorDesc) -> Array | None:
         """What feeds a tensor, if no operator makes it."""
         if isinstance(source, int):
             return read_tensor(self.dispatch.resources[source], tensor)
         node = self.dispatch.nodes[source[0]]
-        return read_tensor(_padded(node, tensor.bytes), tensor) if isinstance(node, bytes) else None
+        return read_tensor(_pad_to(node, tensor.bytes), tensor) if isinstance(node, bytes) else None
 
     def value(self, source: Source, tensor: TensorDesc, bits: str) -> str:
         """The value that feeds a tensor, as integers of these ``bits`` if any. Raises Unsupported where ONNX has nothing for the edge."""
-        array = self.known(source, tensor)
+        array = self.given_array(source, tensor)
         if array is None:
             assert not isinstance(source, int)
-            return self.connected(*self.made[source], tensor)
+            return self.connect(*self.made[source], tensor)
         array = input_copy(array, bits)
         name = self.recorded.tensor(f"tensor{len(self.recorded.feed)}", array)
         if isinstance(source, int):
             self.inputs[name] = array.dtype
         return name
 
-    def connected(self, value: str, made: TensorDesc, read: TensorDesc) -> str:
+    def connect(self, value: str, made: TensorDesc, read: TensorDesc) -> str:
         """A node's result as another reads it: the same bytes. Raises Unsupported for another type, and for bytes that are no element's."""
         if made.data_type != read.data_type:
             raise Unsupported(f"an edge from {made.data_type} to {read.data_type}")
         if made.sizes == read.sizes and made.effective_strides == read.effective_strides:
             return value
         elements = np.full(max(_extent(made), _extent(read)), -1, np.int64)
-        _strided(elements, made)[...] = np.arange(made.count).reshape(made.sizes)
-        places = _strided(elements, read)
+        _elements_of(elements, made)[...] = np.arange(made.count).reshape(made.sizes)
+        places = _elements_of(elements, read)
         if (places < 0).any():
             raise Unsupported("an edge whose end reads between elements")
         if np.array_equal(places.reshape(-1), np.arange(made.count)):
@@ -128,7 +127,7 @@ class _Model:
             "Gather", [flat, self.recorded.tensor(f"tensor{len(self.recorded.feed)}", places.copy())], {}, None
         )
 
-    def typed(self, value: str, tensor: TensorDesc) -> str:
+    def with_type(self, value: str, tensor: TensorDesc) -> str:
         """A result in its tensor's type: truth becomes 0 and 1, and nothing else is converted."""
         if self.recorded.is_truth(value):
             value = self.recorded.call("Cast", [value], {"to": tensor.data_type}, None)
@@ -138,10 +137,10 @@ class _Model:
     def output(self, node: int, name: str) -> str:
         """The value of an output of the graph."""
         value, tensor = self.made[node, name]
-        return self.typed(self.recorded.call("Identity", [value], {}, None), tensor)
+        return self.with_type(self.recorded.call("Identity", [value], {}, None), tensor)
 
 
-def _padded(content: bytes, size: int) -> Bytes:
+def _pad_to(content: bytes, size: int) -> Bytes:
     """A constant's bytes, of which there may be fewer than its tensor's size, a multiple of 4."""
     return np.frombuffer(content.ljust(size, b"\0"), np.uint8)
 
@@ -151,6 +150,6 @@ def _extent(tensor: TensorDesc) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(tensor.sizes, tensor.effective_strides, strict=True))
 
 
-def _strided(elements: Array, tensor: TensorDesc) -> Array:
+def _elements_of(elements: Array, tensor: TensorDesc) -> Array:
     """The elements that a tensor has, in its sizes."""
-    return np.lib.stride_tricks.as_strided(elements, tensor.sizes, [stride * 8 for stride in tensor.effective_strides])
+    return np.lib.stride_tricks.as_elements_of(elements, tensor.sizes, [stride * 8 for stride in tensor.effective_strides])

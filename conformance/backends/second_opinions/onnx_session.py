@@ -106,16 +106,20 @@ def make_session(recorded: Recorded, inputs: Mapping[str, np.dtype[Any]], values
         results = [f"node{index}.{which}" for which in range(count)]
         made.append(helper.make_node(operator, arguments, results, domain=DOMAINS.get(domain, ""), **given))
 
-    def described(name: str, dtype: np.dtype[Any] | None) -> Any:
-        return helper.make_empty_tensor_value_info(name) if dtype is None else helper.make_tensor_value_info(name, numbers(dtype), None)
+    def describe_value(name: str, dtype: np.dtype[Any] | None) -> Any:
+        return (
+            helper.make_empty_tensor_value_info(name)
+            if dtype is None
+            else helper.make_tensor_value_info(name, numbers(dtype), None)
+        )
 
     graph = helper.make_graph(
         made,
         "case",
-        [described(name, dtype) for name, dtype in inputs.items()],
-        [described(name, recorded.types.get(name)) for name in values],
+        [describe_value(name, dtype) for name, dtype in inputs.items()],
+        [describe_value(name, recorded.types.get(name)) for name in values],
         [onnx.numpy_helper.from_array(array, name) for name, array in recorded.feed.items() if name not in inputs],
-        value_info=[described(name, dtype) for name, dtype in recorded.types.items() if name not in values and "." in name],
+        value_info=[describe_value(name, dtype) for name, dtype in recorded.types.items() if name not in values and "." in name],
     )
     opsets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(domain, 1) for domain in DOMAINS.values())]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)

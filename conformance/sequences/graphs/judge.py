@@ -155,12 +155,17 @@ def _is_near(
 
 def is_undefined(graph: Graph, index: int, inputs: Mapping[str, Array]) -> bool:
     """Whether the documentation gives no result for these inputs: a number outside what it requires; NaN and infinities, which pages rarely mention;
-    or numbers so large or small that an intermediate product of them leaves the range."""
-    node = graph.nodes[index]
-    made = [name for name, feed in node.feeds.items() if isinstance(feed, Made)]
+    or numbers so large or small that an intermediate product of them leaves the range. Of inputs that are drawn for this node the case knows that they have one."""
+    node, first = graph.nodes[index], graph.first_readers()
+    own = {
+        name
+        for name, feed in node.feeds.items()
+        if isinstance(feed, Constant) or (isinstance(feed, Given) and first[feed.number] == (index, name))
+    }
+    others = [name for name in node.feeds if name not in own]
     return (
-        any(map(_is_odd, (inputs[name] for name in made)))
-        or next(undefined_inputs(node.operator, node.desc, {name: inputs[name] for name in made}), "") != ""
+        any(map(_is_odd, (inputs[name] for name in others)))
+        or next(undefined_inputs(node.operator, node.desc, {name: inputs[name] for name in others}), "") != ""
     )
 
 
