@@ -64,10 +64,11 @@ class CompiledGraph:
         """One execution of the graph as a whole, on what is bound; None where a slot is not bound or does not exist. Raises Rejected for a cycle."""
         order = self.order()
         at = {node: place for place, node in enumerate(order)}
-        buffers = [bound(name) for kind in ("input", "output") for name in self.slots(kind)]
-        if any(buffer is None for buffer in buffers):
+        names = [name for kind in ("input", "output") for name in self.slots(kind)]
+        buffers = [buffer for name in names if (buffer := bound(name)) is not None]
+        nodes = [each for node in order if not isinstance(each := self.descs[node] or self.call.nodes[node], int)]
+        if len(buffers) < len(names):
             return None
-        nodes = [desc if (desc := self.descs[node]) is not None else self.call.nodes[node] for node in order]
         feeds: list[dict[str, Source]] = [{} for _ in order]
         outputs: list[tuple[int, str]] = [(0, "")] * self.call.outputs
         try:
