@@ -94,6 +94,7 @@ PARSED = {
     "dmlcts run --profile onnxruntime --backend directml": "DirectML",
     'dmlcts run --profile first-light --backend "process:./my-host"': "a host",
     "dmlcts run --backend onnxruntime": "ONNX Runtime",
+    "dmlcts run graphs --backend onnxruntime --level full": "ONNX Runtime",
     "dmlcts run --network resnet50 --backend directml": "DirectML",
     "dmlcts run --network bert-fp16 --level full --backend process:./host": "a host",
     'dmlcts run --backend "process:./build/my-host" --level core -n 2 --shard 1/4 --waivers ci/waivers.yaml --out shards/1': "a CI's files",
