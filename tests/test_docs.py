@@ -124,6 +124,7 @@ PARSED = {
     'dmlcts fuzz GEMM "*CONVOLUTION*" --backend "process:./my-host" --seed 7': "ends when it is stopped",
     'dmlcts run --backend "process:./my-host" --case-file results-fuzz/examples/GEMM-FLOAT32-2d-1x5-fuzz-7-1234.json': "a search's file",
     "dmlcts merge machine-1 machine-2 machine-3 --out merged.jsonl": "searches of several machines",
+    "dmlcts merge machine-1 machine-2 --out results-graphs-merged": "searches of several machines",
     "dmlcts run ELEMENT_WISE_TANH --backend torch --level full": "PyTorch",
     "dmlcts run --backend reference:cuda --level core": "a GPU",
     "dmlcts setup --client": "ONNX Runtime",

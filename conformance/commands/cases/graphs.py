@@ -16,6 +16,7 @@ from dmlcts.conformance.runner.planning.options import UsageError
 
 if TYPE_CHECKING:
     from dmlcts.conformance.backends.backend import BackendInfo
+    from dmlcts.conformance.sequences.graphs.many import Found
     from dmlcts.conformance.sequences.graphs.search import Tally
     from dmlcts.generator.suite.graphs.graph import Graph
 
@@ -33,26 +34,50 @@ def search(
 ) -> int:
     """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
     from dmlcts.conformance.runner.planning.selection import operators_named
-    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, rank_causes, search_graphs, write_results
+    from dmlcts.conformance.sequences.graphs.many import Found, name_of, search_graphs, write_results
 
-    if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
-        raise UsageError(f"{out} holds other files; name an empty folder with --out")
+    _check_folder(out)
     names = operators_named(tuple(operators)) if operators else ()
 
     def progress(info: BackendInfo, found: Tally) -> None:
-        write_results(info, seed, found, False, out)  # so that a search that is killed leaves what it found
+        write_results(
+            Found(name_of(info), (seed,), found, complete=False), out
+        )  # so that a search that is killed leaves what it found
         if not quiet:
             click.echo(_line(found))
 
     until = monotonic() + (minutes * 60 if minutes else _FOREVER)
     info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress)
-    write_results(info, seed, found, complete, out)
-    click.echo(_line(found))
-    for cause in rank_causes(found):
+    return _write(Found(name_of(info), (seed,), found, complete), out)
+
+
+def merge(searches: Sequence[Path], out: Path) -> int:
+    """Merges searches into a folder, and returns the exit code of one. Raises UsageError and WriteError."""
+    from dmlcts.conformance.sequences.graphs.merge import merge_searches
+
+    _check_folder(out)
+    return _write(merge_searches(searches), out)
+
+
+def _check_folder(out: Path) -> None:
+    """Raises UsageError for a folder that holds anything but a search."""
+    from dmlcts.conformance.sequences.graphs.many import RESULTS
+
+    if out.exists() and not (out.is_dir() and ((out / RESULTS).is_file() or not any(out.iterdir()))):
+        raise UsageError(f"{out} holds other files; name an empty folder with --out")
+
+
+def _write(found: Found, out: Path) -> int:
+    """Writes the results of a search, prints them, and returns the exit code. Raises WriteError."""
+    from dmlcts.conformance.sequences.graphs.many import PAGE, rank_causes, write_results
+
+    write_results(found, out)
+    click.echo(_line(found.tally))
+    for cause in rank_causes(found.tally):
         first = "".join(f"\n        {failure.label}: {failure.message}" for failure in cause.failures[:1])
         click.echo(f"{len(cause.labels):6,}  {cause.title}{first}")
     click.echo(f"report: {out / PAGE}")
-    return exit_code(found.statuses)
+    return exit_code(found.tally.statuses)
 
 
 def run_named(backend: str, named: Sequence[str], operators: Iterable[str], timeout: float) -> int:

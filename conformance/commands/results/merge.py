@@ -11,21 +11,37 @@ from dmlcts.spec.writing.files import writing_to
 
 @click.command("merge")
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--out", "-o", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the results file to write")
+@click.option(
+    "--out",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="the results file to write; of searches among graphs, the folder",
+)
 @click.option("--strict", is_flag=True, help="refuse shards that began more than a day apart, instead of a warning")
 def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
     """Merges the results of several shards, or of searches with different seeds, and exits with the code of a single run.
 
     A shard is a results file, or the output folder of a run. All must have the same suite, spec, backend with its code, options and selection of
     cases. Give every shard: a missing one is an error.
+
+    Output folders of `dmlcts fuzz --graphs` with different seeds become one: failures with one cause together, each kernel once.
     """
     # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.commands.cases import graphs
     from dmlcts.conformance.runner.exit_code import exit_code
     from dmlcts.conformance.runner.folder.journal import read_run
     from dmlcts.conformance.runner.planning.options import UsageError
+    from dmlcts.conformance.sequences.graphs.merge import is_search
     from dmlcts.reports.record.record import SEARCH, write_record
     from dmlcts.reports.runs.merge import MergeError, far_starts, merge
 
+    if (of_graphs := [is_search(path) for path in shards]) and all(of_graphs):
+        raise click.exceptions.Exit(graphs.merge(shards, out))
+    if any(of_graphs):
+        raise UsageError(f"{shards[of_graphs.index(True)]} is a search among graphs, and {shards[of_graphs.index(False)]} is none")
+    if out.is_dir():
+        raise UsageError(f"--out: {out} is a folder; name the results file to write")
     records = [read_run(path) for path in shards]
     if (old := far_starts(records)) and strict:
         raise UsageError(old)

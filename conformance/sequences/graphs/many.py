@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
@@ -121,26 +122,45 @@ def rank_causes(found: Tally) -> list[Cause]:
     return sorted(found.causes, key=lambda cause: (cause.symptom.endswith(BY_ITSELF), -len(cause.labels)))
 
 
-def write_results(info: BackendInfo, seed: int, found: Tally, complete: bool, out: Path) -> None:
+@dataclass(slots=True)
+class Found:
+    """What a search found, or several: on which implementation, with which seeds, and whether it ended by itself."""
+
+    implementation: str
+    seeds: tuple[int, ...]
+    tally: Tally
+    complete: bool
+    suite_version: str = field(default_factory=lambda: version("directml-conformance"))
+
+
+def name_of(info: BackendInfo) -> str:
+    """An implementation's name, version and device."""
+    return " ".join(filter(None, (info.name, info.version, info.device and f"on {info.device}")))
+
+
+def write_results(found: Found, out: Path) -> None:
     """Writes what a search found into a folder. Raises WriteError."""
-    causes = rank_causes(found)
+    tally, causes = found.tally, rank_causes(found.tally)
     data: dict[str, Any] = {
-        "implementation": " ".join(filter(None, (info.name, info.version, info.device and f"on {info.device}"))),
-        "seed": seed,
-        "complete": complete,
-        "graphs": found.graphs,
-        "passed_nodes": found.passed_nodes,
-        "judged": found.judged,
-        "kernels": found.reached.kernels,
-        "statuses": dict(sorted(found.statuses.items())),
+        "implementation": found.implementation,
+        "suite_version": found.suite_version,
+        "seeds": found.seeds,
+        "complete": found.complete,
+        "graphs": tally.graphs,
+        "passed_nodes": tally.passed_nodes,
+        "judged": tally.judged,
+        "kernels": tally.reached.kernels,
+        "statuses": dict(sorted(tally.statuses.items())),
         "causes": {cause.title: cause.labels for cause in causes if not cause.symptom.endswith(BY_ITSELF)},
         "operators": {cause.title: cause.labels for cause in causes if cause.symptom.endswith(BY_ITSELF)},
-        "nodes": dict(sorted(found.nodes.items())),
+        "symptoms": {cause.title: {"symptom": cause.symptom, "operators": sorted(cause.operators)} for cause in causes},
+        "nodes": dict(sorted(tally.nodes.items())),
         "failures": [asdict(failure) | {"cause": cause.title} for cause in causes for failure in cause.failures],
+        "forms": sorted(tally.reached.forms),
     }
     (out / GRAPHS).mkdir(parents=True, exist_ok=True)
     write_text(out / RESULTS, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-    for failure in found.failures:
+    for failure in tally.failures:
         name = file_name("-".join(re.findall("[A-Za-z0-9]+", failure.label)), ".json")
         write_text(out / GRAPHS / name, json.dumps(failure.graph, ensure_ascii=False) + "\n")
     write_page(data, out / PAGE)

@@ -20,7 +20,7 @@ from dmlcts.conformance.sequences.call_json import read_calls, write_call
 from dmlcts.conformance.sequences.calls import Call, CompileGraph, Reply
 from dmlcts.conformance.sequences.graphs.execute import graph_outcome, outputs_on, values_on
 from dmlcts.conformance.sequences.graphs.judge import is_undefined, judge_nodes, judge_outputs
-from dmlcts.conformance.sequences.graphs.many import search_graphs, write_results
+from dmlcts.conformance.sequences.graphs.many import Found, name_of, search_graphs, write_results
 from dmlcts.conformance.sequences.graphs.script import data_of, edges_of, script_of
 from dmlcts.conformance.sequences.graphs.search import Cause, Tally, Trial, families, graph_of, operators_of, search, symptom_of
 from dmlcts.conformance.sequences.perform import Performer
@@ -340,7 +340,7 @@ def test_a_search_in_parts_counts_each_graph_once(tmp_path: Path) -> None:
     told: list[int] = []
     info, found, complete = search_graphs("reference", 4, ("GEMM",), 1e12, 8, 0, 30, lambda _, tally: told.append(tally.graphs))
     assert (found.graphs, sum(found.statuses.values()), complete, told) == (8, 8, True, [8])
-    write_results(info, 4, found, complete, tmp_path)
+    write_results(Found(name_of(info), (4,), found, complete), tmp_path)
     data = json.loads((tmp_path / "graphs.json").read_text(encoding="utf-8"))
     assert data["statuses"] == {"pass": 8}
     assert "None failed." in (tmp_path / "index.html").read_text(encoding="utf-8")
@@ -374,7 +374,7 @@ def test_a_failing_search_writes_its_graphs_and_the_command_runs_them_again(
 ) -> None:
     backend = Changed("ELEMENT_WISE_ADD", lambda array: array + 1 if array.dtype.kind == "f" else array)
     found = search(backend, backend.describe(), 3, iter(range(6)), ("ELEMENT_WISE_ADD",), 1e12)
-    write_results(backend.describe(), 3, found, True, tmp_path)
+    write_results(Found(name_of(backend.describe()), (3,), found, complete=True), tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert '<g class="wrong">' in page
     assert "ELEMENT_WISE_ADD is wrong by itself, too" in page
