@@ -180,6 +180,19 @@ def test_no_command_is_listed_that_no_guide_has() -> None:
     assert PARSED.keys() <= {command for _, command in found}
 
 
+POSIX = re.compile(r"\.venv/bin/|^export |\bpython3 |&&|\\\\$|^source |\$\(|^[A-Z_]+=")
+"""What PowerShell has another form for, in a command."""
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_what_differs_in_powershell_stands_there_in_both_forms(guide: str) -> None:
+    """A guide with commands that PowerShell does not take has a block of those that it does."""
+    fenced = samples(guide, "sh")
+    indented = re.findall(r"(?:^    \S.*\n)+", re.sub(r"^```.*?^```", "", text_of(guide), flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    shell = [block for block in (*fenced, *indented) if any(POSIX.search(line.strip()) for line in block.splitlines())]
+    assert not shell or samples(guide, "powershell"), shell
+
+
 OPERATOR_BY_WORD = re.compile(r"-k \"?([A-Z][A-Z_0-9]+|\{?name\}?)\"?(?!\w)", re.IGNORECASE)
 """``-k`` with nothing but the name of an operator."""
 
