@@ -188,7 +188,9 @@ POSIX = re.compile(r"\.venv/bin/|^export |\bpython3 |&&|\\\\$|^source |\$\(|^[A-
 def test_what_differs_in_powershell_stands_there_in_both_forms(guide: str) -> None:
     """A guide with commands that PowerShell does not take has a block of those that it does."""
     fenced = samples(guide, "sh")
-    indented = re.findall(r"(?:^    \S.*\n)+", re.sub(r"^```.*?^```", "", text_of(guide), flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    indented = re.findall(
+        r"(?:^    \S.*\n)+", re.sub(r"^```.*?^```", "", text_of(guide), flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
     shell = [block for block in (*fenced, *indented) if any(POSIX.search(line.strip()) for line in block.splitlines())]
     assert not shell or samples(guide, "powershell"), shell
 

@@ -40,6 +40,7 @@ def merge_searches(paths: Sequence[Path]) -> Found:
         found.tally.add(search.tally)
     for cause in found.tally.causes:
         cause.labels = list(dict.fromkeys(cause.labels))  # families are in every search
+        cause.failures = list({failure.label: failure for failure in cause.failures}.values())
     return found
 
 

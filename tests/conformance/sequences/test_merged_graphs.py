@@ -61,6 +61,17 @@ def test_what_is_merged_can_be_merged_again(two: list[Path], tmp_path: Path) -> 
     assert (data_of(twice)["seeds"], data_of(twice)["graphs"]) == ([1, 2, 3], 73)
 
 
+def test_a_graph_that_fails_in_both_searches_counts_once(two: list[Path], tmp_path: Path) -> None:
+    """As those of the families do, which have no seed."""
+    first = data_of(two[0])
+    (tmp_path / "graphs.json").write_text(json.dumps(first | {"seeds": [9]}), encoding="utf-8")
+    assert dmlcts("merge", str(two[0]), str(tmp_path), "--out", str(tmp_path / "out")) == 1
+    merged = data_of(tmp_path / "out")
+    assert merged["causes"] == first["causes"]
+    assert {failure["label"] for failure in merged["failures"]} == {failure["label"] for failure in first["failures"]}
+    assert len(merged["failures"]) == len(first["failures"])
+
+
 def test_a_kernel_counts_once(tmp_path: Path) -> None:
     folders = []
     for seed in (1, 2):
