@@ -12,6 +12,7 @@ PUBLIC = (
     "BackendInfo",
     "BufferBinding",
     "Dispatch",
+    "GraphDispatch",
     "OperatorDesc",
     "Rejected",
     "TensorDesc",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from dmlcts.conformance.runner.planning.options import UsageError
 
 if TYPE_CHECKING:
     from dmlcts.conformance.backends.backend import BackendInfo
-    from dmlcts.conformance.sequences.graphs.many import Found
     from dmlcts.conformance.sequences.graphs.search import Tally
     from dmlcts.generator.suite.graphs.graph import Graph
 
@@ -34,9 +33,20 @@ def search(
 ) -> int:
     """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
     from dmlcts.conformance.runner.planning.selection import operators_named
-    from dmlcts.conformance.sequences.graphs.many import Found, name_of, search_graphs, write_results
+    from dmlcts.conformance.sequences.graphs.many import (
+        PAGE,
+        RESULTS,
+        Found,
+        exit_code,
+        name_of,
+        progress_line,
+        search_graphs,
+        summary_lines,
+        write_results,
+    )
 
-    _check_folder(out)
+    if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
+        raise UsageError(f"{out} holds other files; name an empty folder with --out")
     names = operators_named(tuple(operators)) if operators else ()
 
     def progress(info: BackendInfo, found: Tally) -> None:
@@ -44,40 +54,13 @@ def search(
             Found(name_of(info), (seed,), found, complete=False), out
         )  # so that a search that is killed leaves what it found
         if not quiet:
-            click.echo(_line(found))
+            click.echo(progress_line(found))
 
     until = monotonic() + (minutes * 60 if minutes else _FOREVER)
     info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress)
-    return _write(Found(name_of(info), (seed,), found, complete), out)
-
-
-def merge(searches: Sequence[Path], out: Path) -> int:
-    """Merges searches into a folder, and returns the exit code of one. Raises UsageError and WriteError."""
-    from dmlcts.conformance.sequences.graphs.merge import merge_searches
-
-    _check_folder(out)
-    return _write(merge_searches(searches), out)
-
-
-def _check_folder(out: Path) -> None:
-    """Raises UsageError for a folder that holds anything but a search."""
-    from dmlcts.conformance.sequences.graphs.many import RESULTS
-
-    if out.exists() and not (out.is_dir() and ((out / RESULTS).is_file() or not any(out.iterdir()))):
-        raise UsageError(f"{out} holds other files; name an empty folder with --out")
-
-
-def _write(found: Found, out: Path) -> int:
-    """Writes the results of a search, prints them, and returns the exit code. Raises WriteError."""
-    from dmlcts.conformance.sequences.graphs.many import PAGE, rank_causes, write_results
-
-    write_results(found, out)
-    click.echo(_line(found.tally))
-    for cause in rank_causes(found.tally):
-        first = "".join(f"\n        {failure.label}: {failure.message}" for failure in cause.failures[:1])
-        click.echo(f"{len(cause.labels):6,}  {cause.title}{first}")
-    click.echo(f"report: {out / PAGE}")
-    return exit_code(found.tally.statuses)
+    write_results(result := Found(name_of(info), (seed,), found, complete), out)
+    click.echo("\n".join([*summary_lines(result.tally), f"report: {out / PAGE}"]))
+    return exit_code(found.statuses)
 
 
 def run_named(backend: str, named: Sequence[str], operators: Iterable[str], timeout: float) -> int:
@@ -88,6 +71,7 @@ def run_named(backend: str, named: Sequence[str], operators: Iterable[str], time
     from dmlcts.conformance.backends.opening import open_backend
     from dmlcts.conformance.runner.planning.selection import operators_named
     from dmlcts.conformance.sequences.graphs.execute import graph_outcome
+    from dmlcts.conformance.sequences.graphs.many import exit_code
     from dmlcts.conformance.sequences.graphs.search import graph_of
 
     names = operators_named(tuple(operators)) if operators else ()
@@ -119,16 +103,3 @@ def read_graph_file(file: str) -> Graph:
         return read_graph(json.loads(Path(file).read_text(encoding="utf-8")), load)
     except (GraphError, ValueError, OSError) as error:
         raise UsageError(f"{file}: {error}") from None
-
-
-def exit_code(statuses: Mapping[str, int]) -> int:
-    """0 where nothing failed; 1 where a graph failed, or none passed; 4 where nothing failed and one is unsupported."""
-    if statuses.get("fail") or statuses.get("error") or not statuses.get("pass"):
-        return 1
-    return 4 if statuses.get("unsupported") else 0
-
-
-def _line(found: Tally) -> str:
-    statuses = ", ".join(f"{count:,} {status}" for status, count in sorted(found.statuses.items())) or "none ran"
-    kernels = f"; {found.reached.kernels:,} kernels" if found.reached.forms else ""
-    return f"{found.graphs:,} graphs: {statuses}{kernels}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -28,7 +29,6 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
     Output folders of `dmlcts fuzz --graphs` with different seeds become one: failures with one cause together, each kernel once.
     """
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.commands.cases import graphs
     from dmlcts.conformance.runner.exit_code import exit_code
     from dmlcts.conformance.runner.folder.journal import read_run
     from dmlcts.conformance.runner.planning.options import UsageError
@@ -37,11 +37,11 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
     from dmlcts.reports.runs.merge import MergeError, far_starts, merge
 
     if (of_graphs := [is_search(path) for path in shards]) and all(of_graphs):
-        raise click.exceptions.Exit(graphs.merge(shards, out))
+        raise click.exceptions.Exit(_merge_graphs(shards, out))
     if any(of_graphs):
         raise UsageError(f"{shards[of_graphs.index(True)]} is a search among graphs, and {shards[of_graphs.index(False)]} is none")
     if out.is_dir():
-        raise UsageError(f"--out: {out} is a folder; name the results file to write")
+        raise UsageError(f"--out: {out} is a directory; name the results file to write")
     records = [read_run(path) for path in shards]
     if (old := far_starts(records)) and strict:
         raise UsageError(old)
@@ -58,3 +58,20 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
         f"{len(record.results):,} results of {len(shards)} {'searches' if record.manifest.level == SEARCH else 'shards'} in {out}"
     )
     raise click.exceptions.Exit(exit_code(record))
+
+
+def _merge_graphs(searches: Sequence[Path], out: Path) -> int:
+    """Merges searches among graphs into a folder, and returns the exit code of one. Raises UsageError and WriteError."""
+    from dmlcts.conformance.runner.planning.options import UsageError
+    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, exit_code, summary_lines, write_results
+    from dmlcts.conformance.sequences.graphs.merge import MergeError, merge_searches
+
+    if out.exists() and not (out.is_dir() and ((out / RESULTS).is_file() or not any(out.iterdir()))):
+        raise UsageError(f"{out} holds other files; name an empty folder with --out")
+    try:
+        found = merge_searches(searches)
+    except MergeError as error:
+        raise UsageError(str(error)) from None
+    write_results(found, out)
+    click.echo("\n".join([*summary_lines(found.tally), f"report: {out / PAGE}"]))
+    return exit_code(found.tally.statuses)

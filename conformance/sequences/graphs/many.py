@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -164,3 +164,25 @@ def write_results(found: Found, out: Path) -> None:
         name = file_name("-".join(re.findall("[A-Za-z0-9]+", failure.label)), ".json")
         write_text(out / GRAPHS / name, json.dumps(failure.graph, ensure_ascii=False) + "\n")
     write_page(data, out / PAGE)
+
+
+def progress_line(found: Tally) -> str:
+    """How many graphs ran, with which status, and how many kernels they reached."""
+    statuses = ", ".join(f"{count:,} {status}" for status, count in sorted(found.statuses.items())) or "none ran"
+    kernels = f"; {found.reached.kernels:,} kernels" if found.reached.forms else ""
+    return f"{found.graphs:,} graphs: {statuses}{kernels}"
+
+
+def summary_lines(found: Tally) -> Iterator[str]:
+    """What a search found, as text: how many graphs ran, and each cause with the first of its simplest graphs."""
+    yield progress_line(found)
+    for cause in rank_causes(found):
+        yield f"{len(cause.labels):6,}  {cause.title}"
+        yield from (f"        {failure.label}: {failure.message}" for failure in cause.failures[:1])
+
+
+def exit_code(statuses: Mapping[str, int]) -> int:
+    """0 where nothing failed; 1 where a graph failed, or none passed; 4 where nothing failed and one is unsupported."""
+    if statuses.get("fail") or statuses.get("error") or not statuses.get("pass"):
+        return 1
+    return 4 if statuses.get("unsupported") else 0

@@ -9,10 +9,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.sequences.graphs.many import RESULTS, Found
 from dmlcts.conformance.sequences.graphs.reached import Reached
 from dmlcts.conformance.sequences.graphs.search import Cause, Failure, Tally
+
+
+class MergeError(Exception):
+    """Searches that cannot be read, or do not belong together; the message says which and why."""
 
 
 def is_search(path: Path) -> bool:
@@ -24,18 +27,18 @@ def merge_searches(paths: Sequence[Path]) -> Found:
     """What all of the searches found: failures with one cause together, each kernel once.
 
     Raises:
-        UsageError: a file cannot be read, or two searches are of other implementations, other versions of the suite or the same seed.
+        MergeError: a file cannot be read, or two searches are of other implementations, other versions of the suite or the same seed.
     """
     each = [_read(path) for path in paths]
     first = each[0]
     found = Found(first.implementation, (), Tally(), complete=all(search.complete for search in each))
     for path, search in zip(paths, each, strict=True):
         if search.implementation != first.implementation:
-            raise UsageError(f"{paths[0]} is a search on {first.implementation}, and {path} one on {search.implementation}")
+            raise MergeError(f"{paths[0]} is a search on {first.implementation}, and {path} one on {search.implementation}")
         if search.suite_version != first.suite_version:
-            raise UsageError(f"{paths[0]} is of version {first.suite_version} of the suite, and {path} of {search.suite_version}")
+            raise MergeError(f"{paths[0]} is of version {first.suite_version} of the suite, and {path} of {search.suite_version}")
         if twice := set(search.seeds) & set(found.seeds):
-            raise UsageError(f"{path} has seed {min(twice)}, as another has: the same graphs; give each machine a seed of its own")
+            raise MergeError(f"{path} has seed {min(twice)}, as another has: the same graphs; give each machine a seed of its own")
         found.seeds = (*found.seeds, *search.seeds)
         found.tally.add(search.tally)
     for cause in found.tally.causes:
@@ -49,14 +52,14 @@ def _read(path: Path) -> Found:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from None
+        raise MergeError(f"{file} cannot be read: {error}") from None
     try:
-        return _found(data)
+        return _search_in(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{file} has not what a search writes (`dmlcts fuzz --graphs`): {type(error).__name__} {error}") from None
+        raise MergeError(f"{file} has not what a search writes (`dmlcts fuzz --graphs`): {type(error).__name__} {error}") from None
 
 
-def _found(data: dict[str, Any]) -> Found:
+def _search_in(data: dict[str, Any]) -> Found:
     """The results of a search. Raises what a file that is none makes of them."""
     names = {field.name for field in fields(Failure)}
     causes = []
