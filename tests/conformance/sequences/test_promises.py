@@ -208,6 +208,8 @@ def test_spec_check_reads_promises_too(tmp_path: Path) -> None:
         (RIGHT.replace("severity: must", "severity: should"), 1, "1 file checked, 1 problem"),
     ):
         file.write_text(text, encoding="utf-8")
-        checked = CliRunner().invoke(dmlcts, ["spec", "check", str(file)])  # not the command alone: click keeps the names of its help option
+        checked = CliRunner().invoke(
+            dmlcts, ["spec", "check", str(file)]
+        )  # not the command alone: click keeps the names of its help option
         assert checked.exit_code == code, checked.output
         assert message in checked.output
