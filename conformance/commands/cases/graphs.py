@@ -35,9 +35,9 @@ def search(
     from dmlcts.conformance.runner.planning.selection import operators_named
     from dmlcts.conformance.sequences.graphs.many import (
         PAGE,
-        RESULTS,
         Found,
         exit_code,
+        may_write_to,
         name_of,
         progress_line,
         search_graphs,
@@ -45,14 +45,13 @@ def search(
         write_results,
     )
 
-    if out.exists() and any(out.iterdir()) and not (out / RESULTS).is_file():
+    if not may_write_to(out):
         raise UsageError(f"{out} holds other files; name an empty folder with --out")
     names = operators_named(tuple(operators)) if operators else ()
 
     def progress(info: BackendInfo, found: Tally) -> None:
-        write_results(
-            Found(name_of(info), (seed,), found, complete=False), out
-        )  # so that a search that is killed leaves what it found
+        # so that a search that is killed leaves what it found
+        write_results(Found(name_of(info), (seed,), found, complete=False), out)
         if not quiet:
             click.echo(progress_line(found))
 

@@ -63,10 +63,10 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
 def _merge_graphs(searches: Sequence[Path], out: Path) -> int:
     """Merges searches among graphs into a folder, and returns the exit code of one. Raises UsageError and WriteError."""
     from dmlcts.conformance.runner.planning.options import UsageError
-    from dmlcts.conformance.sequences.graphs.many import PAGE, RESULTS, exit_code, summary_lines, write_results
+    from dmlcts.conformance.sequences.graphs.many import PAGE, exit_code, may_write_to, summary_lines, write_results
     from dmlcts.conformance.sequences.graphs.merge import MergeError, merge_searches
 
-    if out.exists() and not (out.is_dir() and ((out / RESULTS).is_file() or not any(out.iterdir()))):
+    if not may_write_to(out):
         raise UsageError(f"{out} holds other files; name an empty folder with --out")
     try:
         found = merge_searches(searches)

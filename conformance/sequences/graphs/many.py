@@ -133,6 +133,11 @@ class Found:
     suite_version: str = field(default_factory=lambda: version("directml-conformance"))
 
 
+def may_write_to(out: Path) -> bool:
+    """Whether results may be written to a folder: it is not there yet, is empty, or has those of an older search."""
+    return not out.exists() or (out.is_dir() and ((out / RESULTS).is_file() or not any(out.iterdir())))
+
+
 def name_of(info: BackendInfo) -> str:
     """An implementation's name, version and device."""
     return " ".join(filter(None, (info.name, info.version, info.device and f"on {info.device}")))
