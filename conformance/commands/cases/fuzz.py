@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,11 @@ from dmlcts.conformance.commands.cases.run import (
     waivers_option,
     without_executing,
 )
+from dmlcts.conformance.commands.common import cluster_options
 from dmlcts.conformance.runner.screen.terminal import console
+
+if TYPE_CHECKING:
+    from dmlcts.conformance.runner.workers.cluster.address import Cluster
 
 OUT = "results-fuzz"
 """The default output folder."""
@@ -95,6 +99,7 @@ class _Minutes(click.FloatRange):
     help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --graphs, {OUT_OF_GRAPHS}]",
 )
 @quiet_option
+@cluster_options
 def command(
     operators: tuple[str, ...],
     more_operators: tuple[str, ...],
@@ -106,6 +111,7 @@ def command(
     graphs: bool,
     named_graphs: tuple[str, ...],
     out: str,
+    cluster: Cluster | None,
     **given: Any,
 ) -> None:
     """Searches for failing cases: runs random valid descs, layouts, bindings and data until it is stopped.
@@ -122,7 +128,7 @@ def command(
 
     \b
     Exit codes: 0 nothing failed, 1 something failed (or nothing passed), 2 usage or input error, or an output folder that is not a run's,
-    3 the backend could not be started, 4 nothing failed, but something that the backend claims is unsupported,
+    3 the backend could not be started, or the cluster is out of reach, 4 nothing failed, but something that the backend claims is unsupported,
     128 + N stopped by signal N.
     """
     # Imported here, so that `--help` is quick.
@@ -137,7 +143,7 @@ def command(
         click.echo(f"seed {seed}" + ("" if minutes or quiet else "; Ctrl-C ends the search"))
         names = operators + more_operators
         raise click.exceptions.Exit(
-            search(given["backend"], names, seed, minutes, processes, given["timeout"], Path(out or OUT_OF_GRAPHS), quiet)
+            search(given["backend"], names, seed, minutes, processes, given["timeout"], Path(out or OUT_OF_GRAPHS), quiet, cluster)
         )
     given |= without_executing(given)
     given["out"] = out or OUT
@@ -147,5 +153,5 @@ def command(
     terminal = console()
     if not quiet:
         terminal.print(f"seed {seed}" + ("" if minutes else "; Ctrl-C ends the search"))
-    record, stopped = run_and_report(options, processes, terminal, quiet, endless=True)
+    record, stopped = run_and_report(options, processes, terminal, quiet, endless=True, cluster=cluster)
     raise click.exceptions.Exit(stopped.exit_code(exit_code(record)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -16,6 +18,8 @@ from dmlcts.conformance.runner.planning.options import UsageError
 
 if TYPE_CHECKING:
     from dmlcts.conformance.backends.backend import BackendInfo
+    from dmlcts.conformance.runner.workers.cluster.address import Cluster
+    from dmlcts.conformance.sequences.graphs.many import Elsewhere
     from dmlcts.conformance.sequences.graphs.search import Tally
     from dmlcts.generator.suite.graphs.graph import Graph
 
@@ -29,7 +33,15 @@ _DRAWN = re.compile(r"(\d{1,10})-(\d{1,10})(?:-(\d{1,10}))?")
 
 
 def search(
-    backend: str, operators: Iterable[str], seed: int, minutes: float | None, processes: int, timeout: float, out: Path, quiet: bool
+    backend: str,
+    operators: Iterable[str],
+    seed: int,
+    minutes: float | None,
+    processes: int,
+    timeout: float,
+    out: Path,
+    quiet: bool,
+    cluster: Cluster | None = None,
 ) -> int:
     """Searches, writes the results, and returns the exit code. Raises UsageError, BackendUnavailable and WriteError."""
     from dmlcts.conformance.runner.planning.selection import operators_named
@@ -55,11 +67,28 @@ def search(
         if not quiet:
             click.echo(progress_line(found))
 
-    until = monotonic() + (minutes * 60 if minutes else _FOREVER)
-    info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress)
+    with _elsewhere(backend, cluster) as machines:
+        until = monotonic() + (minutes * 60 if minutes else _FOREVER)
+        info, found, complete = search_graphs(backend, seed, names, until, None, processes, timeout, progress, machines)
     write_results(result := Found(name_of(info), (seed,), found, complete), out)
     click.echo("\n".join([*summary_lines(result.tally), f"report: {out / PAGE}"]))
     return exit_code(found.statuses)
+
+
+@contextmanager
+def _elsewhere(backend: str, cluster: Cluster | None) -> Iterator[Elsewhere | None]:
+    """The machines of a cluster; None if there is none. Raises UsageError and BackendUnavailable."""
+    if cluster is None:
+        yield None
+        return
+    from dmlcts.conformance.runner.workers.cluster.crew import connect
+    from dmlcts.conformance.runner.workers.cluster.part import call_alike
+    from dmlcts.conformance.sequences.graphs.many import Elsewhere
+
+    with connect(cluster) as crew:
+        crew.check_likeness(backend)
+        alike, info = crew.check_likeness(), crew.describe(backend).describe()
+        yield Elsewhere(info, lambda function, items: crew.run_each(partial(call_alike, alike, function), items))
 
 
 def run_named(backend: str, named: Sequence[str], operators: Iterable[str], timeout: float) -> int:

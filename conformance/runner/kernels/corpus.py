@@ -113,7 +113,12 @@ _FADES, _LEAST, _SHARPLY = 0.99, 2, 3
 
 def read_corpus(folder: Path, operator: str) -> list[Entry]:
     """The entries of an operator in a folder, from all files; none if there are none."""
-    return [entry for file in sorted(folder.glob(f"{portable(operator)}.*{ENDING}")) for entry in _read(file)]
+    return [entry for file in corpus_files(folder, operator) for entry in _read(file)]
+
+
+def corpus_files(folder: Path, operator: str) -> list[Path]:
+    """The files of an operator's entries in a folder."""
+    return sorted(folder.glob(f"{portable(operator)}.*{ENDING}"))
 
 
 def is_corpus(folder: Path) -> bool:

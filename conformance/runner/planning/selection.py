@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -71,6 +71,13 @@ class Selection:
 
     def note(self, operator: str, case: Case, result: Result, process: str) -> None:
         """Takes notice of a result; ``process`` names this process."""
+
+    def state(self, operator: str) -> dict[str, bytes]:
+        """The files below the output folder that making and running the operator's cases reads, for a machine that has none of them."""
+        return {}
+
+    def add_state(self, changed: Mapping[str, bytes]) -> None:
+        """Takes what making or running cases on such a machine has changed of it."""
 
     def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> RunPlan:
         """The plan that runs the cases; ``done`` are those with a result from before. ``folder`` is the journal."""

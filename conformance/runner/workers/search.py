@@ -7,7 +7,7 @@ seed and numbers alone decide which cases run. The first batches' results are al
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -18,7 +18,7 @@ from time import monotonic
 
 from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.kernels.corpus import Corpus, Guide, append, entry_of, read_corpus
+from dmlcts.conformance.runner.kernels.corpus import ENDING, Corpus, Guide, append, corpus_files, entry_of, read_corpus
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
 from dmlcts.conformance.runner.planning.selection import Selection, operators_named, selection_of
@@ -30,6 +30,10 @@ from dmlcts.generator.random.reduce import traits_of
 from dmlcts.generator.suite.suite import select
 from dmlcts.reports.record.record import FAILURES, NOT_RUN, PASS, SEARCH, UNSUPPORTED, WAIVED, Result
 from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.writing.files import writing_to
+
+PART = "part"
+"""The process of a machine that is given a part of a search: what it notes of kernels is new."""
 
 BATCH, EARLIER = 20, 5
 """The cases of a batch, and those of them that earlier searches kept."""
@@ -150,6 +154,24 @@ class Search(Selection):
         """The number of a batch's list in the journal."""
         return _batch(operator) * len(self.operators) + self.operators.index(_operator(operator))
 
+    def state(self, operator: str) -> dict[str, bytes]:
+        """What is known when a batch is drawn and run: where the last one ended, what it lists, causes of failures, and the smallest case of each kernel."""
+        name, folder = _operator(operator), Path(self.options.out) / journal.FOLDER
+        files = [
+            (journal.FOLDER, file) for file in (folder / f"{name}.npz", folder / f"{name}.causes", *corpus_files(folder, name))
+        ]
+        files.append((journal.FOLDER, folder / journal.LISTED.format(number=self.number(operator))))
+        for label, corpus in zip(corpus_names(len(self.options.corpus)), map(Path, self.options.corpus), strict=True):
+            files += [(label, file) for file in corpus_files(corpus, name)]
+        return {f"{label}/{file.name}": file.read_bytes() for label, file in files if file.is_file()}
+
+    def add_state(self, changed: Mapping[str, bytes]) -> None:
+        """Where the draws have ended replaces what was known of that; cases that reach a kernel are added. Raises WriteError."""
+        for name, content in changed.items():
+            file = Path(self.options.out) / name.replace(f".{PART}{ENDING}", f".cluster{ENDING}")
+            with writing_to(file), file.open("ab" if file.suffix == ENDING else "wb") as stream:
+                stream.write(content)
+
     def keeps(self, operator: str, status: str, is_known: bool = False) -> bool:
         """Whether a batch's results of that status are kept."""
         return not (status in _SAYS_LITTLE or is_known) or _batch(operator) < max(_LEAST_KEPT, _KEPT // len(self.operators))
@@ -157,6 +179,11 @@ class Search(Selection):
     def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> RunPlan:
         """The plan of the search."""
         return SearchPlan(self, watcher, folder)
+
+
+def corpus_names(count: int) -> tuple[str, ...]:
+    """How the folders of earlier searches are called in a ``state``."""
+    return tuple(f"corpus-{number}" for number in range(count))
 
 
 def _passed_over(case: Case, causes: list[Cause]) -> bool:

@@ -67,18 +67,18 @@ class Session:
 
     def run(self, case: Work) -> Result:
         """Runs one case of any kind, or a promise of the API, or a graph, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
-        result, cause = self._measure(case)
+        return self.conclude(*self.measure(case))
+
+    def conclude(self, result: Result, cause: Cause | None) -> Result:
+        """The result of ``run`` from what ``measure`` gave, in this process or another one."""
         if cause is None or self.causes is None:
             return self.settle(result)
         judged = self._judge(result, self.waivers)  # short if a case before has the same status for the same cause
         first = self.causes.first(result.operator, replace(cause, case=result.case, status=judged.status))
         return self._with_command(judged if first == result.case else like_another(judged, first))
 
-    def measure(self, case: Work) -> Result:
-        """The result of one case as ``run`` gives it, before ``settle``, which another process may do. Raises ValueError once closed."""
-        return self._measure(case)[0]
-
-    def _measure(self, case: Work) -> tuple[Result, Cause | None]:
+    def measure(self, case: Work) -> tuple[Result, Cause | None]:
+        """The result of one case, and, of a drawn one that failed, the cause. Raises ValueError once closed."""
         if self.backend is None:
             raise ValueError("the session is closed")
         if self.traced is None:

@@ -31,13 +31,31 @@ _PART = 50
 Progress = Callable[[BackendInfo, Tally], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Other machines: the backend as one of them describes it, and what has them call a function for each item, results as they come."""
+
+    info: BackendInfo
+    run_each: Callable[[Callable[[Any], Tally], Iterator[Any]], Iterator[Tally]]
+
+
 def search_graphs(
-    spec: str, seed: int, names: Sequence[str], until: float, most: int | None, processes: int, timeout: float, progress: Progress
+    spec: str,
+    seed: int,
+    names: Sequence[str],
+    until: float,
+    most: int | None,
+    processes: int,
+    timeout: float,
+    progress: Progress,
+    elsewhere: Elsewhere | None = None,
 ) -> tuple[BackendInfo, Tally, bool]:
     """Searches until a time (of ``monotonic``), or so many graphs have run. Gives the description, what was found, and whether it ended by itself.
 
-    Ctrl-C ends it in order. Raises BackendUnavailable, and whatever a backend in this process raises that no outcome stands for.
+    ``elsewhere`` is where other machines do it. Ctrl-C ends it in order. Raises BackendUnavailable, and whatever a backend in this process raises that no outcome stands for.
     """
+    if elsewhere is not None:
+        return _search_elsewhere(elsewhere, spec, seed, names, until, most, timeout, progress)
     backend = open_backend(spec)
     found, complete = Tally(), True
     try:
@@ -60,6 +78,34 @@ def search_graphs(
     finally:
         backend.close()
     return info, found, complete
+
+
+def _search_elsewhere(
+    elsewhere: Elsewhere,
+    spec: str,
+    seed: int,
+    names: Sequence[str],
+    until: float,
+    most: int | None,
+    timeout: float,
+    progress: Progress,
+) -> tuple[BackendInfo, Tally, bool]:
+    """The same on other machines, each of which opens the backend for each part."""
+    found = Tally()
+
+    def parts() -> Iterator[_Part]:
+        for numbers in _parts(most, not names):
+            if monotonic() > until:
+                return
+            yield _Part(spec, seed, numbers, tuple(names), until - monotonic(), timeout, found.causes, found.reached)
+
+    try:
+        for tally in elsewhere.run_each(search_part, parts()):
+            found.add(tally)
+            progress(elsewhere.info, found)
+    except KeyboardInterrupt:
+        return elsewhere.info, found, False
+    return elsewhere.info, found, True
 
 
 def _parts(most: int | None, with_families: bool) -> Iterator[range]:
@@ -87,11 +133,8 @@ def _in_processes(
         running: set[Future[Tally]] = set()
         while True:
             while len(running) < processes and monotonic() < until and (part := next(parts, None)) is not None:
-                running.add(
-                    pool.submit(
-                        _search_part, spec, seed, part, tuple(names), until - monotonic(), timeout, found.causes, found.reached
-                    )
-                )
+                work = _Part(spec, seed, part, tuple(names), until - monotonic(), timeout, found.causes, found.reached)
+                running.add(pool.submit(search_part, work))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -99,20 +142,26 @@ def _in_processes(
                 yield each.result()
 
 
-def _search_part(
-    spec: str,
-    seed: int,
-    part: range,
-    names: Sequence[str],
-    seconds: float,
-    timeout: float,
-    known: Sequence[Cause],
-    reached: Reached,
-) -> Tally:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a process is to search: the numbers of graphs, for how many seconds, and what is known of causes and kernels."""
+
+    spec: str
+    seed: int
+    numbers: range
+    names: tuple[str, ...]
+    seconds: float
+    timeout: float
+    known: Sequence[Cause]
+    reached: Reached
+
+
+def search_part(part: _Part) -> Tally:
     """One part, in a process of its own."""
-    backend = open_backend(spec)
+    backend, until = open_backend(part.spec), monotonic() + part.seconds
     try:
-        return search(backend, backend.describe(), seed, iter(part), names, monotonic() + seconds, timeout, known, reached)
+        info = backend.describe()
+        return search(backend, info, part.seed, iter(part.numbers), part.names, until, part.timeout, part.known, part.reached)
     finally:
         backend.close()
 

@@ -81,6 +81,32 @@ def test_the_record_is_that_of_a_single_machine_though_a_worker_dies(cluster: La
 
 
 @needs_dask
+def test_a_search_goes_on_though_a_worker_dies(cluster: Lab, tmp_path: Path) -> None:
+    run = subprocess.Popen(
+        [*PROGRAM, "fuzz", "BIT_OR", "BIT_AND", "--seed", "7", "--minutes", "0.15", "--cluster", cluster.address, "--out", str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+    )  # fmt: skip
+    wait_for(lambda: so_far(tmp_path) > 5 or run.poll() is not None)
+    cluster.workers[1].kill()
+    out, err = run.communicate(timeout=200)
+    assert run.returncode == 0, out + err
+    ids = [result.case for result in read_record(tmp_path / "results.jsonl").results]
+    assert len(set(ids)) == len(ids) > 20
+    assert all("fuzz-7-" in case for case in ids)
+
+
+@needs_dask
+def test_a_search_among_graphs_runs_on_the_workers(cluster: Lab, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "fuzz", "--graphs", "--seed", "7", "--minutes", "0.25", "--cluster", cluster.address, "--out", str(tmp_path)],
+        capture_output=True, text=True, encoding="utf-8", timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "graphs.json").read_text(encoding="utf-8"))
+    assert found["graphs"] == found["statuses"]["pass"] > 0
+
+
+@needs_dask
 def test_a_cluster_without_the_resource_runs_nothing(cluster: Lab, tmp_path: Path) -> None:
     done = subprocess.run(
         [*PROGRAM, "run", *CASES, "--cluster", cluster.address, "--resource", "H200", "--out", str(tmp_path)],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from crew import Crew
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
@@ -20,82 +21,13 @@ from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.conformance.runner.planning.selection import selection_of
 from dmlcts.conformance.runner.workers.cluster import part
 from dmlcts.conformance.runner.workers.cluster.address import Cluster
-from dmlcts.conformance.runner.workers.cluster.likeness import Likeness, likeness_here
+from dmlcts.conformance.runner.workers.cluster.likeness import likeness_here
 from dmlcts.conformance.runner.workers.cluster.pool import ClusterPool
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.reports.record.record import ERROR, PASS, Record
 
 CASES = tuple(f"ELEMENT_WISE_BIT_OR/{name}/4d" for name in ("UINT32", "INT32", "UINT16", "INT16", "UINT8", "INT8"))
 FATAL = CASES[2]
-
-
-class Future:
-    """What dask gives for a task: here it has ended as soon as it is asked for."""
-
-    def __init__(self, run: Callable[[], Any]) -> None:
-        self.status, self._run = "pending", run
-
-    def end(self) -> None:
-        try:
-            self.found, self.status = self._run(), "finished"
-        except (UsageError, BackendUnavailable) as error:
-            self.error, self.status = error, "error"
-
-    def result(self) -> Any:
-        return self.found
-
-    def exception(self) -> Exception:
-        return self.error
-
-    def cancel(self) -> None:
-        self.status = "cancelled"
-
-    def release(self) -> None:
-        """Nothing is held."""
-
-
-class Crew:
-    """Workers in this process: ``fatal`` says of a part whether its worker dies of it, which is seen at the next look."""
-
-    def __init__(self, workers: int, fatal: Callable[[str, tuple[int, ...]], bool] = lambda operator, indices: False) -> None:
-        self.there = {f"worker-{number}": 1 for number in range(workers)}
-        self.fatal, self.started = fatal, workers
-        self.handed_out: list[tuple[str, tuple[int, ...]]] = []
-        self.waiting: list[tuple[str, Future, str, tuple[int, ...]]] = []
-        self.deaths = 0
-        self.lost = list[int]()  # with each death, the parts that waited at that worker
-
-    def places(self) -> dict[str, int]:
-        return dict(self.there)
-
-    def check_likeness(self, backend: str) -> Likeness:
-        return likeness_here(backend)
-
-    def ask_for(self, get: Callable[[], Any]) -> Any:
-        return get()
-
-    def submit(self, place: str, function: Callable[..., Any], run: part.Run, operator: str, *more: Any) -> Future:
-        future = Future(lambda: function(run, operator, *more))
-        indices = more[0] if more else ()
-        self.handed_out.append((place, indices))
-        self.waiting.append((place, future, operator, indices))
-        return future
-
-    def next_event(self, seconds: float) -> Future | None:
-        place, future, operator, indices = self.waiting.pop(0)
-        if self.fatal(operator, indices):
-            self.deaths += 1
-            del self.there[place]
-            self.there[f"worker-{self.started}"] = 1  # dask starts another
-            self.started += 1
-            self.lost.append(sum(each[0] == place for each in self.waiting))
-            self.waiting = [each for each in self.waiting if each[0] != place]
-            return None
-        future.end()
-        return future
-
-    def tell(self, function: Callable[..., Any], *arguments: Any, wait: bool) -> list[Any]:
-        return [function(*arguments)] if wait else []
 
 
 class Watcher:
@@ -173,9 +105,9 @@ def test_workers_that_die_of_making_cases_end_the_run(tmp_path: Path) -> None:
 
 
 def test_a_result_of_another_case_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def shifted(given: part.Run, operator: str, indices: tuple[int, ...]) -> part.Found:
-        found = part.run_part(given, operator, indices)
-        return replace(found, results=tuple((5 - index, result) for index, result in found.results))
+    def shifted(given: part.Run, operator: str, state: dict[str, bytes], indices: tuple[int, ...]) -> part.Found:
+        found = part.run_part(given, operator, state, indices)
+        return replace(found, results=tuple((5 - index, result, cause) for index, result, cause in found.results))
 
     monkeypatch.setattr("dmlcts.conformance.runner.workers.cluster.pool.run_part", shifted)
     with pytest.raises(RuntimeError, match="which is another there"):
@@ -214,7 +146,7 @@ def test_an_idle_worker_closes_its_backend_by_itself(tmp_path: Path, monkeypatch
     given = options(tmp_path)
     session = Session(given, open_backend("reference"))
     work = part.Run("idle", given.to_json(), (), session.info, likeness_here("reference"))
-    part.list_part(work, "ELEMENT_WISE_BIT_OR")
+    part.list_part(work, "ELEMENT_WISE_BIT_OR", {})
     for opened in part._idle.get("idle", []):
         with suppress(AttributeError):
             opened.timer.join(10)  # type: ignore[union-attr]

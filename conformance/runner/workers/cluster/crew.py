@@ -83,7 +83,7 @@ class Crew:
     def lost_error(self) -> BackendUnavailable:
         """The error for a scheduler that is gone."""
         return BackendUnavailable(
-            f"the scheduler {self.cluster.address} is gone; what has run is kept, and the same command with --resume goes on with it"
+            f"the scheduler {self.cluster.address} is gone; what has run is kept: the same command with --resume goes on with a run, and `dmlcts report` reads a search"
         )
 
     def check_likeness(self, backend: str = "") -> Likeness:
@@ -133,26 +133,42 @@ class Crew:
         """
         return self._collect([self._submit_anywhere(function, item) for item in items])
 
+    def run_each(self, function: Callable[[Any], T], items: Iterator[Any]) -> Iterator[T]:
+        """What a function gives for each item, as it comes, on any of the workers; an item is made when a worker is free for it. Raises as ``map``."""
+        running = set[Any]()
+        while True:
+            self.places()
+            while len(running) < self.slots and (item := next(items, None)) is not None:
+                running.add(self._submit_anywhere(function, item))
+            if not running:
+                return
+            if (future := self.next_event(_LOOK / 2)) is not None and future in running:
+                running.discard(future)
+                yield self._result_of(future)
+
     def _submit_anywhere(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future = self.client.submit(function, *arguments, resources={self.cluster.resource: 1}, pure=False)
         future.add_done_callback(self.events.put)
         return future
 
     def _collect(self, futures: Sequence[Future[Any]]) -> Iterator[Any]:
-        from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
-
         for future in futures:
             while not future.done():
                 self.places()
                 self.next_event(_LOOK / 2)
-            try:
-                result = self.ask_for(future.result)
-            except KilledWorker as error:
-                raise BackendUnavailable(f"workers of {self.cluster.address} died again and again: {error}") from None
-            except FutureCancelledError:
-                raise self.lost_error() from None
-            yield result
+            yield self._result_of(future)
+
+    def _result_of(self, future: Future[Any]) -> Any:
+        """What a future that has ended gives. Raises as ``map``."""
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        try:
+            return self.ask_for(future.result)
+        except KilledWorker as error:
+            raise BackendUnavailable(f"workers of {self.cluster.address} died again and again: {error}") from None
+        except FutureCancelledError:
+            raise self.lost_error() from None
 
     def ask_for(self, get: Callable[[], T]) -> T:
         """What dask gives of a future that has ended, for which it asks the scheduler. Raises BackendUnavailable if that is gone, and what ``get`` raises."""

@@ -1,13 +1,15 @@
 """What runs in a worker of a cluster: a part of a run, on a backend that stays open between the parts.
 
-A worker of dask is a process that may die: nothing of a run lies on its machine, and what it finds goes back at the end of each part. Waivers and requirements are
-judged where the run was started (``Session.measure``, ``Session.settle``), so that their files need not be on any other machine.
+A worker of dask is a process that may die: nothing of a run lies on its machine, and what it finds goes back at the end of each part. What a search knows comes with
+each part (``Selection.state``). Waivers and requirements are judged where the run was started (``Session.measure``, ``Session.conclude``), so that their files need not be
+on any other machine.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,14 +20,18 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.properties.causes import Cause
+from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.planning.beyond import Work
 from dmlcts.conformance.runner.planning.breaker import Breaker, ending_of
 from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
-from dmlcts.conformance.runner.planning.selection import Selection, selection_of
+from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.cluster.likeness import Likeness, likeness_here
+from dmlcts.conformance.runner.workers.search import PART, corpus_names, work_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Ran, broken_result, not_run
 from dmlcts.conformance.sequences.takes_part import performs_itself
+from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.record import Result
 
 _OPERATORS = 2
@@ -48,11 +54,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a part gave: the cases of an operator, or results by index, in the order in which they ran."""
+    """What a part gave: the cases of an operator, or results by index, in the order in which they ran, and what has changed of the ``state`` that came with it.
+
+    A drawn case that failed has a cause.
+    """
 
     cases: tuple[Result, ...] = ()
-    results: tuple[tuple[int, Result], ...] = ()
+    results: tuple[tuple[int, Result, Cause | None], ...] = ()
     seconds: float = 0.0
+    state: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -75,6 +85,26 @@ class _Opened:
         while len(self.made) > _OPERATORS:
             self.made.popitem(last=False)
         return self.made[operator]
+
+    def write_state(self, state: Mapping[str, bytes]) -> None:
+        """Leaves in the output folder what came with a part, and nothing else of a search."""
+        for name in (journal.FOLDER, *corpus_names(len(self.selection.options.corpus))):
+            shutil.rmtree(self.out_folder / name, ignore_errors=True)
+            (self.out_folder / name).mkdir(parents=True)
+        for name, content in state.items():
+            (self.out_folder / name).write_bytes(content)
+
+    def read_changes(self, state: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The files of the journal that differ from what came with a part."""
+        found = {
+            f"{journal.FOLDER}/{file.name}": file.read_bytes() for file in sorted((self.out_folder / journal.FOLDER).iterdir())
+        }
+        return {name: content for name, content in found.items() if content != state.get(name)}
+
+    @property
+    def out_folder(self) -> Path:
+        """The output folder on this machine."""
+        return Path(self.selection.options.out)
 
     def close(self) -> tuple[Ran | None, str]:
         """Closes the backend. Returns the case that it ran last, and what went wrong, empty if nothing did."""
@@ -106,13 +136,16 @@ def call_alike(likeness: Likeness, function: Callable[[Any], Any], item: Any) ->
     return function(item)
 
 
-def list_part(run: Run, operator: str) -> Found:
+def list_part(run: Run, operator: str, state: Mapping[str, bytes]) -> Found:
     """The selected cases of an operator, each as not run. Raises as ``run_part``, and what making them raises."""
     with _Borrowed(run) as opened:
-        return Found(cases=tuple(map(not_run, opened.cases(operator))))
+        opened.write_state(state)
+        opened.made.pop(operator, None)
+        cases = tuple(map(not_run, opened.cases(operator)))
+        return Found(cases=cases, state=opened.read_changes(state))
 
 
-def run_part(run: Run, operator: str, indices: Sequence[int]) -> Found:
+def run_part(run: Run, operator: str, state: Mapping[str, bytes], indices: Sequence[int]) -> Found:
     """The results of some cases of an operator, by their indices in its list: fewer than asked for where many in a row lose the host, or the run has ended.
 
     Raises:
@@ -120,19 +153,23 @@ def run_part(run: Run, operator: str, indices: Sequence[int]) -> Found:
         BackendUnavailable: the backend cannot be opened here, or describes itself otherwise.
     """
     with _Borrowed(run) as opened:
-        cases, results, breaker, started = opened.cases(operator), list[tuple[int, Result]](), Breaker(), perf_counter()
+        opened.write_state(state)
+        cases, results = opened.cases(operator), list[tuple[int, Result, Cause | None]]()
+        breaker, started = Breaker(), perf_counter()
         for index in indices:
             if run.name in _ended or breaker.operators or breaker.run:
                 break
             case = cases[index]
             try:
-                result = opened.session.measure(case)
+                result, cause = opened.session.measure(case)
             except BaseException as error:  # a spec, or the suite, may be wrong: that costs one case
-                result = broken_result(case, error)
+                result, cause = broken_result(case, error), None
+            if isinstance(case, Case):
+                opened.selection.note(operator, case, result, PART)
             opened.last = Ran(operator, index, case.id)
-            results.append((index, result))
+            results.append((index, result, cause))
             breaker.on_ending(0, operator, ending_of(result))
-        return Found(results=tuple(results), seconds=perf_counter() - started)
+        return Found(results=tuple(results), seconds=perf_counter() - started, state=opened.read_changes(state))
 
 
 def end_run(name: str) -> list[tuple[Ran | None, str]]:
@@ -195,9 +232,10 @@ def _open_for(run: Run) -> _Opened:
         for number, (name, text) in enumerate(run.files):
             files.append(folder / f"{number}-{Path(name).name}")
             files[-1].write_text(text, encoding="utf-8", newline="")
-        options = replace(options, out=str(folder), waivers=(), required=(), case_files=tuple(map(str, files)))
+        corpora = tuple(str(folder / name) for name in corpus_names(len(options.corpus)))
+        options = replace(options, out=str(folder), waivers=(), required=(), case_files=tuple(map(str, files)), corpus=corpora)
         session = Session(options)
         if change := run.described.change(session.info):
             session.close()
             raise BackendUnavailable(f"{options.backend}: it describes itself otherwise on this machine: {change}")
-        return _Opened(run, session, selection_of(options), stack.pop_all())
+        return _Opened(run, session, work_of(options), stack.pop_all())

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from dmlcts.conformance.backends.backend import CRASHED, BackendUnavailable
 from dmlcts.conformance.execution.outcome import HOST
+from dmlcts.conformance.properties.causes import CAUSE, Cause
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.planning.breaker import ending_of
 from dmlcts.conformance.runner.planning.plan import RunPlan
@@ -144,7 +145,8 @@ class ClusterPool:
 
     def _hand_out(self, address: str, task: _Task) -> None:
         function, more = (run_part, (task.indices,)) if task.indices else (list_part, ())
-        self.tasks[self.crew.submit(address, function, self.work, task.operator, *more)] = replace(task, place=address)
+        state = self.selection.state(task.operator)
+        self.tasks[self.crew.submit(address, function, self.work, task.operator, state, *more)] = replace(task, place=address)
 
     def _judge_suspects(self, plan: RunPlan) -> None:
         """A single case of which worker after worker died is an error; of an operator that is left, none is tried again."""
@@ -196,6 +198,8 @@ class ClusterPool:
             return
         found: Found = self.crew.ask_for(future.result)
         future.release()
+        with writing_to(self.folder):
+            self.selection.add_state(found.state)
         if not task.indices:
             journal.write_list(self.folder, self.selection.number(task.operator), found.cases)
             plan.add(task.operator, [result.case for result in found.cases])
@@ -203,33 +207,38 @@ class ClusterPool:
         if found.results:
             self.pace[task.operator] = found.seconds / len(found.results)
         number = self.places[task.place].number if task.place in self.places else 0
-        for index, result in found.results:
+        for index, result, cause in found.results:
             if not plan.is_stopped:
-                self._keep(task.operator, index, result, number, plan)
-        ran = {index for index, _ in found.results}
+                self._keep(task.operator, index, result, cause, number, plan)
+        ran = {index for index, _, _ in found.results}
         plan.give_back(task.operator, [index for index in task.indices if index not in ran])
 
-    def _keep(self, operator: str, index: int, result: Result, place: int, plan: RunPlan) -> None:
-        """Writes a result to the journal, and counts it. Raises RuntimeError if it is of another case than was asked for."""
+    def _keep(self, operator: str, index: int, result: Result, cause: Cause | None, place: int, plan: RunPlan) -> None:
+        """Writes a result to the journal if it is kept, and counts it. Raises RuntimeError if it is of another case than was asked for."""
         if index >= len(plan.ids[operator]) or result.case != plan.ids[operator][index]:
             raise RuntimeError(f"a worker ran {result.case} as case {index} of {operator}, which is another there")
-        settled = self.session.settle(result)
+        settled = self.session.conclude(result, cause)
+        is_known = CAUSE in settled.evidence
+        if self.selection.keeps(operator, settled.status, is_known):
+            self._write(settled)
+        plan.on_result(operator, index, settled.status, is_known)
+        plan.watch(place, operator, ending_of(settled))
+
+    def _write(self, result: Result) -> None:
         with writing_to(self.folder):
             if self.lines is None:
                 self.stream = (self.folder / journal.RAN.format(process="cluster")).open("a", encoding="utf-8", newline="\n")
                 self.lines = Lines(self.stream)
-            self.lines.result(settled)
+            self.lines.result(result)
             assert self.stream is not None
             self.stream.flush()
-        plan.on_result(operator, index, settled.status)
-        plan.watch(place, operator, ending_of(settled))
 
     def _blame(self, task: _Task, plan: RunPlan) -> None:
         """A case of which worker after worker died is an error."""
         (index,) = task.indices
         listed = journal.read_listed(self.folder, self.selection.number(task.operator))[index]
         died = replace(listed, status=ERROR, message="the worker that ran it died, and so did another", evidence={HOST: CRASHED})
-        self._keep(task.operator, index, died, 0, plan)
+        self._keep(task.operator, index, died, None, 0, plan)
 
     def _cancel(self) -> None:
         """What was handed out is not waited for."""
