@@ -19,6 +19,7 @@ from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.sequences.promises.profile import profile_called, profile_names
 from dmlcts.reports.record.record import BEYOND_OPERATORS, NOT_RUN, Manifest, RecordError, Result
 from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.reading.loader import operator_names
 from dmlcts.spec.reading.promises import spec_files, spec_version
 
 _SAME = (
@@ -120,10 +121,11 @@ def _profile_of(options: RunOptions) -> dict[str, str]:
 
 
 def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
-    """The manifest with the version of these operators' specs, which are loaded. Raises SpecError."""
+    """The manifest with the version of these operators' specs, which are loaded; of all, where promises of the API or graphs run alone. Raises SpecError."""
     if manifest.spec_version:
         return manifest
-    return replace(manifest, spec_version=spec_version([name for name in operators if name not in BEYOND_OPERATORS]), spec_files="")
+    names = [name for name in operators if name not in BEYOND_OPERATORS] or operator_names()
+    return replace(manifest, spec_version=spec_version(names), spec_files="")
 
 
 def now() -> str:

@@ -34,6 +34,8 @@ from dmlcts.reports.record.record import (
     Record,
     Result,
 )
+from dmlcts.spec.reading.loader import operator_names
+from dmlcts.spec.reading.promises import spec_version
 
 FEW = ("-k", "diamond or cast-to-INT32 or random/14 or random/21")
 """Families and random graphs, some of which have constants."""
@@ -111,6 +113,7 @@ def test_the_reference_computes_them_all(tmp_path: Path) -> None:
     record = ran(tmp_path, "graphs", *FEW, code=0)
     assert set(statuses(record).values()) == {PASS}
     assert {(result.operator, result.kind, result.data_type) for result in record.results} == {(GRAPHS, GRAPH, "")}
+    assert record.manifest.spec_version == spec_version(operator_names())  # each may be in a graph
     total = len(record.results)
     assert claim(tmp_path)["claim"].startswith(f"computes all {total} graphs of operators, within the cases that ")
 
