@@ -171,8 +171,13 @@ def suite_cases(operator: str, level: str) -> dict[str, Case]:
 
 def cases_that_ran(operator: str, results: Sequence[Result], level: str) -> list[tuple[Case, Result]]:
     """An operator's dispatches that ran, as far as they can be made again, with their results."""
+    return make_again(operator, [result for result in results if result.status != NOT_RUN], level)
+
+
+def make_again(operator: str, results: Sequence[Result], level: str) -> list[tuple[Case, Result]]:
+    """An operator's dispatches, as far as they can be made again, with their results, but for those that the backend does not claim."""
     cases = _draw_again(results) or _replayed_cases(results) or suite_cases(operator, level)
-    found = ((cases.get(result.case), result) for result in results if result.status != NOT_RUN and not result.undeclared)
+    found = ((cases.get(result.case), result) for result in results if not result.undeclared)
     return [(case, result) for case, result in found if case is not None and case.expect not in GROUPS]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dmlcts.conformance.runner.explaining.known import cases_that_ran
+from dmlcts.conformance.runner.explaining.known import make_again
 from dmlcts.generator.case.case import LEVELS, REJECTION
 from dmlcts.generator.facts.structure import structural_conditions
 from dmlcts.generator.plan.attributes import NotGenerable
@@ -34,7 +34,7 @@ def tables_of(asked: tuple[str, str, Sequence[Result]]) -> list[Within]:
     """The tables of an operator, whose results are of cases up to a level."""
     operator, level, results = asked
     found = []
-    for case, result in cases_that_ran(operator, results, level):
+    for case, result in make_again(operator, results, level):
         if case.expect == REJECTION:
             continue
         try:

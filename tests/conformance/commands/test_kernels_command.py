@@ -26,7 +26,7 @@ from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.reports.kernels.table import kernels
 from dmlcts.reports.record.paths import CodePath
-from dmlcts.reports.record.record import Record, read_record, write_record
+from dmlcts.reports.record.record import NOT_RUN, Record, read_record, write_record
 
 
 class Said(NamedTuple):
@@ -135,6 +135,16 @@ def test_the_conditions_that_kernels_meet_are_counted_by_operator(dmlcts: Dmlcts
     assert last.startswith("together: ")
     assert " kernels in 10 cases or more; " in last
     assert " of them in one case alone" not in done.output
+
+
+def test_cases_that_were_compiled_alone_meet_the_same_conditions(dmlcts: Dmlcts, folder: Path, tmp_path: Path) -> None:
+    record = read_record(folder / "core.jsonl")
+    compiled = tuple(replace(result, status=NOT_RUN) for result in record.results)
+    write_record(replace(record, results=compiled), tmp_path / "compiled.jsonl")
+    ran, other = (
+        dmlcts("kernels", str(file), "--conditions").output for file in (folder / "core.jsonl", tmp_path / "compiled.jsonl")
+    )
+    assert ran == other
 
 
 def test_the_conditions_of_a_kernel_are_a_table(dmlcts: Dmlcts, folder: Path) -> None:
