@@ -106,8 +106,8 @@ PARSED = {
     "dmlcts report run-1.12.1 run-1.15.2 run-1.15.4 --out releases": "runs of three releases; tests/reports/test_runs.py has made-up ones",
     "dmlcts releases --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/DirectML-older.yaml "
     "--waivers docs/waivers/vkd3d.yaml": "DirectML, and hours",
-    "dmlcts releases --level smoke -n 1 --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/DirectML-older.yaml "
-    "--waivers docs/waivers/vkd3d.yaml": "DirectML, and an hour",
+    "dmlcts releases --level core -n 2 --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/DirectML-older.yaml "
+    "--waivers docs/waivers/vkd3d.yaml": "DirectML, and two hours",
     "dmlcts spec site --out site --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml --results releases": "runs of "
     "releases; tests/reports/test_site.py has made-up ones",
     "dmlcts releases GEMM CONVOLUTION --versions 1.12.1,1.15.4 --level full": "DirectML",
