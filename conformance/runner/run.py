@@ -21,7 +21,7 @@ from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.conformance.runner.planning.selection import Selection, no_case
 from dmlcts.conformance.runner.screen.progress import Progress
-from dmlcts.conformance.runner.workers.cluster.address import Cluster
+from dmlcts.conformance.runner.workers.cluster.address import Cluster, check_backend
 from dmlcts.conformance.runner.workers.cluster.crew import Crew, connect
 from dmlcts.conformance.runner.workers.cluster.pool import ClusterPool
 from dmlcts.conformance.runner.workers.late_failure import LateFailure
@@ -123,10 +123,7 @@ def _check_for_cluster(options: RunOptions) -> None:
     """Refuses what cannot be run on a cluster. Raises UsageError."""
     if options.level == HUGE:
         raise UsageError("cases of level huge need a machine's memory each: run them without --cluster")
-    if is_in_process(options.backend):
-        raise UsageError(
-            f"{options.backend} would run in the worker's own process, whose death costs its other cases too: use python: with --cluster"
-        )
+    check_backend(options.backend)
 
 
 def _open(options: RunOptions, resume: bool, stack: contextlib.ExitStack, cluster: Cluster | None) -> _Opened:

@@ -81,10 +81,12 @@ def _elsewhere(backend: str, cluster: Cluster | None) -> Iterator[Elsewhere | No
     if cluster is None:
         yield None
         return
+    from dmlcts.conformance.runner.workers.cluster.address import check_backend
     from dmlcts.conformance.runner.workers.cluster.crew import connect
     from dmlcts.conformance.runner.workers.cluster.part import call_alike
     from dmlcts.conformance.sequences.graphs.many import Elsewhere
 
+    check_backend(backend)
     with connect(cluster) as crew:
         crew.check_likeness(backend)
         alike, info = crew.check_likeness(), crew.describe(backend).describe()

@@ -157,6 +157,12 @@ def test_what_cannot_run_on_a_cluster_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_search_among_graphs_refuses_what_runs_in_the_worker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--graphs", "--cluster", "tcp://127.0.0.1:8786", "--backend", "inprocess:mine:Mine")
+    assert dmlcts("fuzz", *words, "--out", tmp_path / "out") == 2
+    assert "use python:" in capsys.readouterr().err
+
+
 def test_nothing_of_dask_is_imported_for_a_run_without_a_cluster(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom dmlcts.conformance.commands.cli import main\n"

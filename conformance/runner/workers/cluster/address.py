@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from dmlcts.conformance.backends.opening import is_in_process
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.spec.untrusted.files import shorten_text
 
@@ -38,6 +39,14 @@ class Cluster:
                 f"--cluster {shorten_text(self.address)}: whoever reaches a scheduler without TLS runs code on all its machines; "
                 "give it certificates and use tls:// (docs/cluster.md), or a tunnel to this machine"
             )
+
+
+def check_backend(backend: str) -> None:
+    """Raises UsageError for a backend that would run in the process of a worker."""
+    if is_in_process(backend):
+        raise UsageError(
+            f"{backend} would run in the worker's own process, whose death costs its other cases too: use python: with --cluster"
+        )
 
 
 def _is_here(host: str) -> bool:
