@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import version
 from itertools import count
 from multiprocessing import get_context
@@ -33,7 +34,7 @@ Progress = Callable[[BackendInfo, Tally], None]
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Other machines: the backend as one of them describes it, and what has them call a function for each item, results as they come."""
+    """Other processes, here or on other machines: the backend as one of them describes it, and what has them call a function for each item, results as they come."""
 
     info: BackendInfo
     run_each: Callable[[Callable[[Any], Tally], Iterator[Any]], Iterator[Tally]]
@@ -52,27 +53,22 @@ def search_graphs(
 ) -> tuple[BackendInfo, Tally, bool]:
     """Searches until a time (of ``monotonic``), or so many graphs have run. Gives the description, what was found, and whether it ended by itself.
 
-    ``elsewhere`` is where other machines do it. Ctrl-C ends it in order. Raises BackendUnavailable, and whatever a backend in this process raises that no outcome stands for.
+    ``elsewhere`` is where others do it. Ctrl-C ends it in order. Raises BackendUnavailable, and whatever a backend in this process raises that no outcome stands for.
     """
+    if elsewhere is None and processes > 1:
+        elsewhere = _processes_of(spec, processes)
     if elsewhere is not None:
         return _search_elsewhere(elsewhere, spec, seed, names, until, most, timeout, progress)
     backend = open_backend(spec)
     found, complete = Tally(), True
     try:
         info = backend.describe()
-        parts = _parts(most, not names)
         try:
-            if processes > 1:
-                backend.close()
-                for tally in _in_processes(spec, seed, names, until, parts, processes, timeout, found):
-                    found.add(tally)
-                    progress(info, found)
-            else:
-                for part in parts:
-                    found.add(search(backend, info, seed, iter(part), names, until, timeout, found.causes, found.reached))
-                    progress(info, found)
-                    if monotonic() > until:
-                        break
+            for part in _parts(most, not names):
+                found.add(search(backend, info, seed, iter(part), names, until, timeout, found.causes, found.reached))
+                progress(info, found)
+                if monotonic() > until:
+                    break
         except KeyboardInterrupt:
             complete = False
     finally:
@@ -90,7 +86,7 @@ def _search_elsewhere(
     timeout: float,
     progress: Progress,
 ) -> tuple[BackendInfo, Tally, bool]:
-    """The same on other machines, each of which opens the backend for each part."""
+    """The same in other processes, each of which opens the backend for each part."""
     found = Tally()
 
     def parts() -> Iterator[_Part]:
@@ -118,23 +114,23 @@ def _parts(most: int | None, with_families: bool) -> Iterator[range]:
         yield range(first, first + _PART if most is None else min(first + _PART, most))
 
 
-def _in_processes(
-    spec: str,
-    seed: int,
-    names: Sequence[str],
-    until: float,
-    parts: Iterator[range],
-    processes: int,
-    timeout: float,
-    found: Tally,
-) -> Iterator[Tally]:
-    """What each part found, as they end; ``found`` is what all before it did."""
+def _processes_of(spec: str, processes: int) -> Elsewhere:
+    """So many processes of this machine. Raises BackendUnavailable."""
+    backend = open_backend(spec)
+    try:
+        info = backend.describe()
+    finally:
+        backend.close()  # a device may allow only one user
+    return Elsewhere(info, partial(_run_in_processes, processes))
+
+
+def _run_in_processes(processes: int, function: Callable[[Any], Tally], items: Iterator[Any]) -> Iterator[Tally]:
+    """What a function gives for each item, as it comes; an item is made when a process is free for it."""
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         running: set[Future[Tally]] = set()
         while True:
-            while len(running) < processes and monotonic() < until and (part := next(parts, None)) is not None:
-                work = _Part(spec, seed, part, tuple(names), until - monotonic(), timeout, found.causes, found.reached)
-                running.add(pool.submit(search_part, work))
+            while len(running) < processes and (item := next(items, None)) is not None:
+                running.add(pool.submit(function, item))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)
