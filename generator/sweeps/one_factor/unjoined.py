@@ -16,10 +16,10 @@ from dmlcts.spec.model.desc import OperatorDesc
 
 
 def unjoined_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """At core: a case for a choice of data types of each format, of operators that take tensors with five dimensions."""
+    """At core: a case for each choice of data types, of operators that take tensors with five dimensions: kernels for these are made type by type."""
     if is_beyond("core", most):
         return
-    for choice in plan.representatives:
+    for choice in plan.choices:
         way = choice, choice.attributes[0]
         desc = _permuted_desc(plan, way)
         if desc is not None:
