@@ -64,6 +64,9 @@ def _wrong_manifest(manifest: Manifest, known: set[str]) -> Iterator[str]:
         yield f"there is no shard {manifest.shard}"
     if manifest.further and manifest.level != SEARCH:
         yield f"a run of level {manifest.level} keeps all its results, so it has no further ones"
+    for status in (WAIVED, UNEXPECTED_PASS):
+        if status in manifest.further and not manifest.waivers:
+            yield f"it counts results with the status {status}, but the run had no waivers"
     for time in filter(None, (manifest.started, manifest.finished, *manifest.resumed)):
         if not _is_time(time):
             yield f"{time!r} is no time in ISO 8601 with a zone, such as 2027-03-01T10:00:00Z"

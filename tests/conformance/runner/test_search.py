@@ -29,7 +29,7 @@ from dmlcts.generator.case.case_file import read_case_file
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.explain.explanation import UNKNOWN
-from dmlcts.reports.record.record import ERROR, FAIL, PASS, SEARCH, UNSUPPORTED, Record, read_record
+from dmlcts.reports.record.record import ERROR, FAIL, PASS, SEARCH, UNSUPPORTED, Record, read_record, write_record
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
@@ -135,6 +135,18 @@ def test_results_that_say_little_are_only_counted_after_a_while(tmp_path: Path, 
     assert (len(record.results), record.manifest.further) == (BATCH, {PASS: CASES - BATCH})
     assert f"55 of 55 cases pass, of which {CASES - BATCH} are counted only" in claim_of(record).sentence
     assert len(list((tmp_path / journal.FOLDER).glob("0-listed-*"))) == 1
+
+
+@pytest.mark.usefixtures("limit")
+def test_further_failures_of_a_known_cause_are_counted_and_the_record_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_KEPT", 1)
+    monkeypatch.setattr(search, "_LEAST_KEPT", 1)
+    record = searched(tmp_path, OR, backend=f"python:dmlcts.conformance.faults:{OR}/as/ELEMENT_WISE_ADD")
+    assert record.manifest.further[FAIL] > 0
+    write_record(record, tmp_path / "results.jsonl")
+    assert read_record(tmp_path / "results.jsonl") == record
+    assert claim_of(record).sentence.count(f"{record.counts()[FAIL] + record.manifest.further[FAIL]} failed") == 1
+    assert exit_code(record) == 1
 
 
 @pytest.mark.usefixtures("limit")
