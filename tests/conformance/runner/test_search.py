@@ -138,7 +138,9 @@ def test_results_that_say_little_are_only_counted_after_a_while(tmp_path: Path, 
 
 
 @pytest.mark.usefixtures("limit")
-def test_further_failures_of_a_known_cause_are_counted_and_the_record_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_further_failures_of_a_known_cause_are_counted_and_the_record_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(search, "_KEPT", 1)
     monkeypatch.setattr(search, "_LEAST_KEPT", 1)
     record = searched(tmp_path, OR, backend=f"python:dmlcts.conformance.faults:{OR}/as/ELEMENT_WISE_ADD")
